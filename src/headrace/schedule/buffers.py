@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Lifetime:
-    """A buffer of `bytes` (all its copies together) that is alive from step `first` to step `last`, both included."""
+    """A buffer of `bytes` (all copies together), alive from step `first` to step `last`, both included."""
 
     name: str
     bytes: int
@@ -37,8 +37,8 @@ def pack(
 ) -> dict[str, int] | None:
     """Byte addresses by name such that buffers alive together are disjoint, or None if no tried order fits.
 
-    Addresses are multiples of `align`, ends stay below `capacity`, `reserved` byte ranges [lo, hi) stay free. Several
-    orders are tried and the one with the lowest peak wins, so the result is deterministic and tight.
+    Addresses are multiples of `align`, ends stay below `capacity`, `reserved` byte ranges [lo, hi) stay free.
+    Several orders are tried and the one with the lowest peak wins: deterministic, and tight where one order is.
     """
     best: dict[str, int] | None = None
     best_peak = capacity + 1
@@ -66,12 +66,11 @@ def _place(
     placed: list[tuple[int, int, Lifetime]] = []
     addresses: dict[str, int] = {}
     for buffer in order:
-        size = _round_up(buffer.bytes, align)
         taken = [(lo, hi) for lo, hi, other in placed if buffer.meets(other)]
-        address = _best_gap(sorted([*taken, *reserved]), size, capacity, align)
+        address = _best_gap(sorted([*taken, *reserved]), buffer.bytes, capacity, align)
         if address is None:
             return None
-        placed.append((address, address + size, buffer))
+        placed.append((address, address + buffer.bytes, buffer))
         addresses[buffer.name] = address
     return addresses
 
