@@ -1,0 +1,99 @@
+"""Kernel to Program: runs the scheduler from whatever level the kernel is at, or takes a program from the cache."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.arch.device import Device
+from headrace.arch.presets import device as find_device
+from headrace.ir.arguments import Argument
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.runtime.kernel import Kernel
+from headrace.runtime.program import Program
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile: optimisations to leave out, a plan (JSON data) to replay, search effort, scalar arguments."""
+
+    without: tuple[str, ...] = ()
+    effort: int = 1
+    plan: Any = None
+    scalars: Mapping[str, float | int] = field(default_factory=dict)
+
+
+def compile_kernel(kernel: Kernel, device: Device | str, options: Options) -> Program:
+    """The kernel as a program for the device; HeadraceError when it cannot be scheduled there."""
+    device = find_device(device) if isinstance(device, str) else device
+    start = time.perf_counter()
+    match kernel.level:
+        case "ktir":
+            program = _from_ktir(kernel, device, options)
+        case "ktdf":
+            program = _from_ktdf(kernel, device)
+        case _:
+            program = _from_dfir(kernel, device)
+    program.meta["compile_ms"] = round(1e3 * (time.perf_counter() - start), 3)
+    return program
+
+
+def _from_ktir(kernel: Kernel, device: Device, options: Options) -> Program:
+    from headrace.schedule.compile import Request, compile_module
+    from headrace.schedule.plan import Plan
+
+    _require_scalars(kernel.arguments, options.scalars)
+    plan = Plan.from_json(options.plan) if options.plan is not None else None
+    request = Request(options.scalars, kernel.function, frozenset(options.without), options.effort, plan)
+    compiled = compile_module(kernel.module, device, request)
+    return Program(
+        name=compiled.graph.name,
+        device=device,
+        arguments=kernel.arguments,
+        dfir_module=compiled.dfir,
+        ktdf_module=compiled.ktdf,
+        ktir=kernel.text,
+        plan=compiled.plan.to_json(),
+        grid=compiled.graph.grid,
+        work=compiled.work,
+        scalars=dict(options.scalars),
+        file=kernel.file,
+    )
+
+
+def _from_ktdf(kernel: Kernel, device: Device) -> Program:
+    from headrace.schedule.lower import lower
+
+    return _declared(kernel, device, lower(kernel.module, device), kernel.module)
+
+
+def _from_dfir(kernel: Kernel, device: Device) -> Program:
+    return _declared(kernel, device, kernel.module, None)
+
+
+def _declared(kernel: Kernel, device: Device, dfir: Any, ktdf: Any) -> Program:
+    """A program whose arguments and work are what the module's own attributes say."""
+    from headrace.runtime.declared import declared_arguments, declared_work, function_name
+
+    return Program(
+        name=function_name(dfir),
+        device=device,
+        arguments=declared_arguments(dfir),
+        dfir_module=dfir,
+        ktdf_module=ktdf,
+        work=declared_work(dfir),
+        file=kernel.file,
+    )
+
+
+def _require_scalars(arguments: tuple[Argument, ...], scalars: Mapping[str, float | int]) -> None:
+    missing = [a for a in arguments if a.kind == "scalar" and a.name not in scalars]
+    if missing:
+        raise HeadraceError(
+            [
+                Diagnostic(f"scalar argument '{a.name}' has no value", hint=f"pass --arg {a.name}=VALUE")
+                for a in missing
+            ]
+        )

@@ -1,0 +1,99 @@
+"""A kernel as a person has it: a text at one of the levels, parsed and verified once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace.ir.arguments import Argument, arguments
+from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.recognise import language
+from headrace.ir.text import parse
+from headrace.ir.verify import verify
+
+if TYPE_CHECKING:
+    from headrace.arch.device import Device
+    from headrace.runtime.program import Program, Run
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A module of KTIR, KTDF or DFIR: its text, the file it came from, and which function is meant (None: the one)."""
+
+    text: str
+    file: str = "<text>"
+    function: str | None = None
+
+    @cached_property
+    def module(self) -> Any:
+        """The parsed and verified module; HeadraceError with every error of the text."""
+        module = parse(self.text, self.file)
+        errors = [found for found in verify(module) if found.severity == "error"]
+        if errors:
+            raise HeadraceError(errors)
+        return module
+
+    @cached_property
+    def level(self) -> str:
+        """ "ktir", "ktdf" or "dfir", by content; HeadraceError for anything else."""
+        level = language(self.module)
+        if level not in ("ktir", "ktdf", "dfir"):
+            raise HeadraceError(
+                f"{self.file}: nothing to run in a module of {level}",
+                hint="give a kernel of KTIR, KTDF or DFIR; an architecture file goes to --device",
+            )
+        return level
+
+    @cached_property
+    def arguments(self) -> tuple[Argument, ...]:
+        """What the function takes: memory, scratch and scalars, in order."""
+        return tuple(arguments(self.module, self.function))
+
+    def compile(
+        self,
+        device: str | Device = "spyre",
+        without: Iterable[str] = (),
+        plan: Any = None,
+        effort: int = 1,
+        scalars: Mapping[str, float] | None = None,
+    ) -> Program:
+        """The program for one device; HeadraceError when the kernel cannot be scheduled there."""
+        from headrace.runtime.compiler import Options, compile_kernel
+
+        return compile_kernel(self, device, Options(tuple(without), effort, plan, dict(scalars or {})))
+
+
+def load(path_or_text: str | Path, function: str | None = None) -> Kernel:
+    """The kernel in a file, or in a text that has more than one line; HeadraceError when there is no such file."""
+    if isinstance(path_or_text, str) and "\n" in path_or_text:
+        return Kernel(path_or_text, function=function)
+    path = Path(path_or_text)
+    try:
+        return Kernel(path.read_text(encoding="utf-8"), str(path), function)
+    except FileNotFoundError:
+        raise HeadraceError(f"no such file: {path}", hint=_similar(path)) from None
+    except IsADirectoryError:
+        raise HeadraceError(f"{path} is a folder", hint="give the .mlir file, or a compiled program's folder") from None
+    except UnicodeDecodeError:
+        raise HeadraceError(f"{path} is not a text file", hint="a kernel is MLIR text (UTF-8)") from None
+    except OSError as error:
+        raise HeadraceError(f"{path}: {error.strerror}") from None
+
+
+def interpret(kernel: Kernel, **inputs: Any) -> Run:
+    """Runs the kernel on the reference interpreter: the same binding rules as `Program.run`, no cycles."""
+    from headrace.runtime.reference import run_reference
+
+    return run_reference(kernel, inputs)
+
+
+def _similar(path: Path) -> str:
+    from difflib import get_close_matches
+
+    folder = path.parent
+    names = [p.name for p in folder.glob("*") if p.is_file()] if folder.is_dir() else []
+    close = get_close_matches(path.name, names, 1)
+    return f"did you mean {folder / close[0]}?" if close else "check the path"

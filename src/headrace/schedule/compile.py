@@ -1,0 +1,55 @@
+"""KTIR to DFIR in one call: model → search → build → lower, with what was decided on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.arch.cost import Work
+from headrace.arch.device import Device
+from headrace.schedule.build import build
+from headrace.schedule.graph import TileGraph
+from headrace.schedule.lower import lower
+from headrace.schedule.model import model
+from headrace.schedule.plan import Plan
+from headrace.schedule.search import search
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the caller asks of the scheduler.
+
+    `scalars` are the values of scalar arguments by name (the schedule is made for them), `without` the names of
+    optimisations to leave out, `effort` 0..3 the search budget, `plan` a plan to replay instead of searching.
+    """
+
+    scalars: Mapping[str, float | int] = field(default_factory=dict)
+    function: str | None = None
+    without: frozenset[str] = frozenset()
+    effort: int = 1
+    plan: Plan | None = None
+    simulate: Callable[..., float] | None = None
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Every level below KTIR of one module."""
+
+    graph: TileGraph
+    plan: Plan
+    ktdf: Any
+    dfir: Any
+
+    @property
+    def work(self) -> Work:
+        """The work of the canonicalised KTIR, for the bound."""
+        return Work.from_attribute(self.graph.work)
+
+
+def compile_module(module: Any, device: Device, request: Request) -> Compiled:
+    """Schedule one function of a KTIR module; HeadraceError says what cannot be scheduled, where, and why."""
+    graph = model(module, device, scalars=request.scalars, function=request.function)
+    plan = request.plan or search(graph, device, request, simulate=request.simulate)
+    ktdf = build(graph, plan, device)
+    return Compiled(graph, plan, ktdf, lower(ktdf, device))
