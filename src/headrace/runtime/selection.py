@@ -1,4 +1,6 @@
-"""Which machine and which engine this process uses: `headrace.use` sets them, HEADRACE_DEVICE names the first."""
+"""Which machine and which engine this process uses: `headrace.use` sets them, HEADRACE_DEVICE names the
+first.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def selection() -> Selection:
 def select(
     device: Device | str | None = None, engine: str | None = None, overrides: Mapping[str, Any] | None = None
 ) -> Selection:
-    """Changes what is given and returns the selection before; HeadraceError for an unknown device or engine."""
+    """Changes what is given and returns the selection before; HeadraceError for an unknown device or
+    engine.
+    """
     global _current
     before = selection()
     if engine is not None and engine not in ENGINES:

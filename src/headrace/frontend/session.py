@@ -1,0 +1,236 @@
+"""What a PyTorch user tells Headrace (`use`, `hints`, `set_fallback`) and what it tells back (`record`)."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
+
+FALLBACK_MODES = ("error", "warn", "allow")
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """What is known of a compiled graph before it runs; a literal of these stands in the generated code.
+
+    `native_ops` and `host_ops` count the graph's ATen operators: in our kernels, and on the host.
+    """
+
+    name: str
+    native_ops: Mapping[str, int]
+    host_ops: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of one kernel: where it comes from, every level it went through, and what it cost.
+
+    `program` is the loop program (a literal), `compiled` what the compiler made of it (None under a test
+    engine), `run` the result of the launch.
+    """
+
+    kernel: str
+    source: str
+    operators: tuple[str, ...]
+    program: Mapping[str, Any]
+    compiled: Any
+    run: Any
+
+    @property
+    def ktir(self) -> str:
+        """The KTIR text, "" when the engine does not compile."""
+        return str(getattr(self.compiled, "ktir", ""))
+
+    @property
+    def plan(self) -> Any:
+        """The scheduler's plan, None when the engine does not compile."""
+        return getattr(self.compiled, "plan", None)
+
+    @property
+    def dfir(self) -> str:
+        """The DFIR text, "" when the engine does not compile."""
+        return str(getattr(self.compiled, "dfir", ""))
+
+
+@dataclass
+class GraphRecord:
+    """A compiled graph that ran while recording: its facts, how often it ran, its launches in order."""
+
+    facts: GraphFacts
+    calls: int = 0
+    launches: list[Launch] = field(default_factory=list)
+    fallback_ops: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class Recording:
+    """Everything compiled code did between `with headrace.record()` and its end.
+
+    `eager_ops` are operators outside compiled graphs (they run on the host), `transfers` counts copies to or
+    from the device.
+    """
+
+    graphs: list[GraphRecord] = field(default_factory=list)
+    eager_ops: Counter[str] = field(default_factory=Counter)
+    transfers: int = 0
+    graph_breaks: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def launches(self) -> list[Launch]:
+        """All launches, graph by graph."""
+        return [launch for graph in self.graphs for launch in graph.launches]
+
+    @property
+    def fallback_ops(self) -> Counter[str]:
+        """Operators of compiled graphs that ran on the host, by name."""
+        return sum((graph.fallback_ops for graph in self.graphs), Counter())
+
+    def graph(self, facts: GraphFacts) -> GraphRecord:
+        """The record of the graph with these facts, made when it is new."""
+        for known in self.graphs:
+            if known.facts == facts:
+                return known
+        self.graphs.append(GraphRecord(facts))
+        return self.graphs[-1]
+
+
+class _Place(threading.local):
+    graph: GraphFacts | None = None
+
+
+_place = _Place()
+_recordings: list[Recording] = []
+_warned: set[str] = set()
+_mode = "warn"
+_hints: dict[str, Any] = {}
+
+
+@contextmanager
+def record() -> Iterator[Recording]:
+    """Collects what runs inside the `with` block in the `Recording` it gives."""
+    recording = Recording()
+    breaks = _graph_breaks()
+    _recordings.append(recording)
+    try:
+        yield recording
+    finally:
+        _recordings.remove(recording)
+        recording.graph_breaks = _graph_breaks() - breaks
+
+
+def _graph_breaks() -> Counter[str]:
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return Counter(dynamo.counters["graph_break"]) if dynamo else Counter()
+
+
+@contextmanager
+def inside_graph(facts: GraphFacts) -> Iterator[None]:
+    """Generated code runs in this: launches and host operators are put down to the graph."""
+    before, _place.graph = _place.graph, facts
+    for recording in _recordings:
+        recording.graph(facts).calls += 1
+    try:
+        yield
+    finally:
+        _place.graph = before
+
+
+def note_launch(launch: Launch) -> None:
+    """Adds a launch to every active recording."""
+    facts = _place.graph or GraphFacts("outside any graph", {}, {})
+    for recording in _recordings:
+        recording.graph(facts).launches.append(launch)
+
+
+def note_transfer() -> None:
+    """Counts a copy between host and device."""
+    for recording in _recordings:
+        recording.transfers += 1
+
+
+def note_host_op(name: str) -> None:
+    """Counts an operator about to run on the host; HeadraceError in mode "error".
+
+    In mode "warn" an operator inside a compiled graph is warned about once in a process.
+    """
+    facts = _place.graph
+    if _mode == "error":
+        raise HeadraceError(
+            Diagnostic(
+                f'has no native kernel and set_fallback is "error"{f" (in {facts.name})" if facts else ""}',
+                op=name,
+                hint='headrace.set_fallback("warn") runs it on the host and says so',
+            )
+        )
+    for recording in _recordings:
+        (recording.graph(facts).fallback_ops if facts else recording.eager_ops)[name] += 1
+    if facts and _mode == "warn" and name not in _warned:
+        _warned.add(name)
+        warnings.warn(f"headrace: {name} is not native and runs on the host (in {facts.name})", stacklevel=3)
+
+
+def set_fallback(mode: str) -> str:
+    """What happens when an operator has no native kernel; returns the mode before.
+
+    "error" raises, "warn" (the default) runs it on the host and warns once per operator of a compiled
+    graph, "allow" runs it on the host. All but "error" count it in the active recordings.
+    """
+    global _mode
+    if mode not in FALLBACK_MODES:
+        raise HeadraceError(f"unknown fallback mode '{mode}'", hint=f"modes are {', '.join(FALLBACK_MODES)}")
+    before, _mode = _mode, mode
+    return before
+
+
+def use(device: Any = None, engine: str | None = None, **overrides: Any) -> Any:
+    """Chooses the machine ("spyre", a file, a Device) and the engine ("machine", "reference") from now on.
+
+    Works as a statement and as a context manager, which restores the selection before. HeadraceError for
+    an unknown device or engine.
+    """
+    from headrace.runtime.selection import restore, select
+
+    before = select(device, engine, overrides.pop("overrides", None))
+    if overrides:
+        restore(before)
+        raise HeadraceError(f"use() got unknown options: {', '.join(sorted(overrides))}")
+    return _Undo(lambda: restore(before))
+
+
+@contextmanager
+def hints(**wishes: Any) -> Iterator[None]:
+    """Constrains the decisions of everything compiled inside the `with` block (kept with each loop
+    program).
+    """
+    before = dict(_hints)
+    _hints.update(wishes)
+    try:
+        yield
+    finally:
+        _hints.clear()
+        _hints.update(before)
+
+
+def current_hints() -> Mapping[str, Any]:
+    """The hints in force."""
+    return dict(_hints)
+
+
+class _Undo:
+    """Restores what was before when used as a context manager and left."""
+
+    def __init__(self, undo: Any) -> None:
+        self._undo = undo
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        self._undo()
