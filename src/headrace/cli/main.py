@@ -12,7 +12,8 @@ import traceback
 import click
 import typer
 
-from headrace.cli import bench, cache, check, compile_, devices, doctor, run
+from headrace.cli import bench, check, compile_, devices, doctor, run
+
 from headrace.ir.diagnostics import HeadraceError
 
 app = typer.Typer(
@@ -29,7 +30,6 @@ app.command("check")(check.check)
 app.command("devices")(devices.devices)
 app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)
-app.add_typer(cache.app, name="cache")
 
 
 def main(arguments: list[str] | None = None) -> None:

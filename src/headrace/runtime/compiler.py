@@ -60,6 +60,7 @@ def _from_ktir(kernel: Kernel, device: Device, options: Options) -> Program:
         work=compiled.work,
         scalars=dict(options.scalars),
         file=kernel.file,
+        meta={"reduction_terms": compiled.reduction_terms},
     )
 
 

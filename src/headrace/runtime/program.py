@@ -14,6 +14,7 @@ import numpy as np
 from headrace.arch.cost import Bound, Work, bound
 from headrace.arch.device import Device
 from headrace.ir.arguments import Argument
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import parse, print_module
 
 
@@ -66,6 +67,18 @@ class Program:
     def bound(self) -> Bound | None:
         """The lower bound in cycles; None for a module without `headrace.work`."""
         return bound(self.work, self.device) if self.work else None
+
+    def illegalities(self) -> list[Diagnostic]:
+        """What the independent checker of the emitted DFIR finds wrong; empty for a sound schedule."""
+        from headrace.schedule.verify import verify
+
+        return [found for found in verify(self.dfir_module, self.device) if found.severity == "error"]
+
+    def require_legal(self) -> None:
+        """HeadraceError with everything the checker finds."""
+        found = self.illegalities()
+        if found:
+            raise HeadraceError(found)
 
     def reparsed(self) -> Program:
         """The same program, its DFIR printed and parsed again: what the command line executes."""

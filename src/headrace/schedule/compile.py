@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from headrace.arch.cost import Work
 from headrace.arch.device import Device
 from headrace.schedule.build import build
-from headrace.schedule.graph import TileGraph
+from headrace.schedule.graph import Compute, Loop, Statement, TileGraph
 from headrace.schedule.lower import lower
 from headrace.schedule.model import model
 from headrace.schedule.plan import Plan
@@ -46,6 +47,11 @@ class Compiled:
         """The work of the canonicalised KTIR, for the bound."""
         return Work.from_attribute(self.graph.work)
 
+    @property
+    def reduction_terms(self) -> int:
+        """The most values any one result sums over (0: nothing is reduced): what a free order may change."""
+        return max((_terms(c.body, 1) for c in self.graph.classes), default=0)
+
 
 def compile_module(module: Any, device: Device, request: Request) -> Compiled:
     """Schedule one function of a KTIR module; HeadraceError says what cannot be scheduled, where, and why."""
@@ -53,3 +59,14 @@ def compile_module(module: Any, device: Device, request: Request) -> Compiled:
     plan = request.plan or search(graph, device, request, simulate=request.simulate)
     ktdf = build(graph, plan, device)
     return Compiled(graph, plan, ktdf, lower(ktdf, device))
+
+
+def _terms(body: tuple[Statement, ...], trips: int) -> int:
+    most = 0
+    for statement in body:
+        if isinstance(statement, Loop):
+            trip = statement.trip if isinstance(statement.trip, int) else max(statement.trip.values, default=0)
+            most = max(most, _terms(statement.body, trips * (1 if statement.is_parallel else max(trip, 1))))
+        elif isinstance(statement, Compute) and any(out.combiner for out in statement.outs):
+            most = max(most, trips * prod(d.extent for d in statement.dims if d.kind == "reduction"))
+    return most

@@ -1,0 +1,48 @@
+"""`headrace bench`: the measured rows and their targets; the suites live in the checkout's benchmarks folder."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headrace.cli.options import AsJson
+from headrace.ir.diagnostics import HeadraceError
+
+
+def bench(
+    suite: Annotated[str, typer.Argument(help="Which suite; the default one without it.")] = "schedule",
+    as_json: AsJson = False,
+) -> int:
+    """Measure and print one suite: name, value, unit, target, met."""
+    folder = Path(__file__).resolve().parents[3] / "benchmarks"
+    path = folder / f"{suite}.py"
+    if not folder.is_dir():
+        raise HeadraceError("the benchmarks are not installed with the package", hint="run it from a checkout")
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in folder.glob("*.py") if not p.stem.startswith("_")))
+        raise HeadraceError(f"no suite '{suite}'", hint=f"suites are {known}")
+    rows = _load(path).rows()
+    if as_json:
+        print(json.dumps({"schema": 1, "rows": rows}))
+    else:
+        _table(rows)
+    return 0
+
+
+def _load(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(f"benchmarks_{path.stem}", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _table(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        value = f"{row['value']:,.3f}" if isinstance(row["value"], float) else f"{row['value']:,}"
+        target = "" if row["target"] is None else f"  target {row['target']}: {'met' if row['met'] else 'MISSED'}"
+        print(f"{row['name']:<44} {value:>16} {row['unit']:<8}{target}")

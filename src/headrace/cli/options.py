@@ -1,0 +1,88 @@
+"""What several commands share: the device with its changes, arrays from .npz files, NAME=VALUE pairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from headrace.arch.device import Device
+from headrace.ir.diagnostics import HeadraceError
+
+DeviceName = Annotated[str, typer.Option("--device", help="Preset name or architecture file.")]
+ArchChanges = Annotated[
+    list[str], typer.Option("--arch", metavar="KIND.ATTRIBUTE=VALUE", help="Change one constant of the device.")
+]
+Scalars = Annotated[list[str], typer.Option("--arg", metavar="NAME=VALUE", help="Value of a scalar argument.")]
+Without = Annotated[str, typer.Option("--without", metavar="A,B", help="Optimisations to leave out.")]
+Effort = Annotated[int, typer.Option("--effort", min=0, max=3, help="Search budget.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+
+
+def find_device(name: str, changes: list[str]) -> Device:
+    """The device with `--arch` changes applied."""
+    from headrace.arch.presets import device
+
+    return device(name, overrides=pairs(changes, "--arch"))
+
+
+def pairs(items: list[str], option: str) -> dict[str, str]:
+    """NAME=VALUE items as a dict; HeadraceError for one without "="."""
+    wrong = [item for item in items if "=" not in item]
+    if wrong:
+        raise HeadraceError(f"{option} {wrong[0]}: no '=' in it", hint=f"write {option} NAME=VALUE")
+    return dict(item.split("=", 1) for item in items)
+
+
+def scalars(items: list[str]) -> dict[str, float | int]:
+    """`--arg` values as numbers; HeadraceError for what is none."""
+    return {name.removeprefix("%"): _number(name, text) for name, text in pairs(items, "--arg").items()}
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The names of a comma-separated list."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays of an .npz file; HeadraceError when it is missing or none."""
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            return {key: data[key] for key in data.files}
+    except FileNotFoundError:
+        raise HeadraceError(f"no such file: {path}", hint="numpy.savez makes one") from None
+    except Exception as error:
+        hint = "write it with numpy.savez(path, x=array, …), without objects"
+        raise HeadraceError(f"{path} is not a readable .npz file: {error}", hint=hint) from None
+
+
+def write_arrays(path: Path, arrays: Any) -> None:
+    """Write arrays as .npz, atomically."""
+    import io
+    import os
+    import tempfile
+
+    buffer = io.BytesIO()
+    np.savez(buffer, **{key.replace("/", "_"): array for key, array in arrays.items()})
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, fresh = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(buffer.getvalue())
+        os.chmod(fresh, 0o644)
+        os.replace(fresh, path)
+    except OSError as error:
+        raise HeadraceError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _number(name: str, text: str) -> float | int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise HeadraceError(f"--arg {name}={text}: not a number", hint="pass an integer or a float") from None

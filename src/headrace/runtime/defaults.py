@@ -1,0 +1,63 @@
+"""Values nobody gave: scalar arguments of a kernel, and options from KEY=VALUE texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.plain import plain
+from headrace.runtime.kernel import Kernel
+
+DEFAULT_FLOAT = 1e-5
+
+
+def default_scalars(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, float | int]:
+    """Every scalar argument's value: given, else the function's `headrace.example`, else 1e-5 for a float.
+
+    HeadraceError for a scalar nobody knows (an integer without example), and for a value no argument takes.
+    """
+    if kernel.level != "ktir":
+        return {}
+    scalars = [a for a in kernel.arguments if a.kind == "scalar"]
+    example = _example(kernel)
+    values: dict[str, float | int] = {}
+    for argument in scalars:
+        if argument.name in given:
+            value = given[argument.name]
+            values[argument.name] = value.item() if hasattr(value, "item") else value
+        elif argument.name in example:
+            values[argument.name] = example[argument.name]
+        elif argument.dtype.startswith(("f", "bf")):
+            values[argument.name] = DEFAULT_FLOAT
+        else:
+            raise HeadraceError(
+                f"scalar argument '{argument.name}' has no value", hint=f"pass --arg {argument.name}=VALUE"
+            )
+    return values
+
+
+def interpreter_options(settings: list[str], strict_lx: bool) -> Any:
+    """The interpreter's options with `--set` applied; HeadraceError for an unknown key."""
+    from headrace.semantics.plain import Options
+
+    options = Options(strict_lx=strict_lx)
+    known = {f.name: f for f in fields(Options)}
+    for item in settings:
+        key, _, text = item.partition("=")
+        if key not in known:
+            raise HeadraceError(f"unknown setting '{key}'", hint=f"settings are {', '.join(sorted(known))}")
+        current = getattr(options, key)
+        value: Any = text.lower() in ("1", "true", "on") if isinstance(current, bool) else type(current)(text)
+        options = replace(options, **{key: value})
+    return options
+
+
+def _example(kernel: Kernel) -> dict[str, float | int]:
+    for op in kernel.module.walk():
+        if op.name == "func.func" and (kernel.function in (None, op.sym_name.data)):
+            found = plain(op.attributes.get("headrace.example"))
+            if found:
+                return dict(found)
+    return {}
