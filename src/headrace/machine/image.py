@@ -12,6 +12,9 @@ iterations.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from headrace.machine.boxes import Box, Dim, Indirect, Limit, MemoryKind, Place, Value
 from headrace.machine.index import Index, Symbol
@@ -139,6 +142,14 @@ class Program:
     tables: tuple[tuple[int, tuple[int, ...]], ...] = ()
     arguments: tuple[tuple[int, str], ...] = ()
     values: int = 0
+
+    def numbers(self, index: Index) -> tuple[int, ...]:
+        """The value of an index made of constants and tables, one per instance."""
+        env: list[Any] = [0] * self.slots
+        for slot, values in self.tables:
+            env[slot] = np.array(values, np.int64)
+        found = np.broadcast_to(np.asarray(index.evaluate(env), np.int64), (len(self.instances),))
+        return tuple(int(x) for x in found)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,142 @@
+"""Handles of a module: units, memories, groups and constant maps, numbered once for the whole image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from headrace.arch.device import Device
+from headrace.machine.decode.meanings import GroupHandle, Mapping, MemoryHandle, UnitHandle, Units, Words
+from headrace.machine.decode.reading import fault, integer, integers, name_of, segments, text
+from headrace.machine.image import Channel, Group, Index, Instance, MemoryKind
+
+_KINDS: dict[str, MemoryKind] = {"global": "global", "ct_local": "ct_local"}
+
+
+class Handles:
+    """Gives every unit and group of a module its number; `symbols` are the values of `symbol.create_id`."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.instances: list[Instance] = []
+        self.groups: list[Group] = []
+        self.by_name: dict[str, UnitHandle] = {}
+        self.symbols: dict[int, Index] = {}
+
+    def define(self, op: Operation, env: dict[SSAValue, Any]) -> bool:
+        """Defines the results of a handle op in `env`; False if the op is not one."""
+        match name_of(op):
+            case "dataflow.get_unit":
+                if len(op.results) != 1:
+                    fault(op, "a handle per program time step is not supported")
+                env[op.results[0]] = self._unit(op)
+            case "dataflow.create_group":
+                env[op.results[0]] = Units(tuple(env[v] for v in op.operands))
+            case "dataflow.create_multicast_group":
+                env[op.results[0]] = self._group(op, env)
+            case "uniform.def_immutable_mapping" | "symbol.symbol_immutable_mapping":
+                half = len(op.operands) // 2
+                keys = [_key(op, env.get(v)) for v in op.operands[:half]]
+                env[op.results[0]] = Mapping(
+                    dict(zip(keys, (_key(op, env.get(v)) for v in op.operands[half:]), strict=True))
+                )
+            case "symbol.create_symbol":
+                number = integer(op, "SymbolId")
+                if number not in self.symbols:
+                    fault(op, f"symbol {number} has no definition")
+                env[op.results[0]] = Words(self.symbols[number])
+            case _:
+                return False
+        return True
+
+    def _unit(self, op: Operation) -> UnitHandle | MemoryHandle:
+        kind, name = text(op, "type"), text(op, "name")
+        core = integer(op, "core", 0)
+        memory = self.device.find_memory(kind)
+        if memory is not None:
+            space = _KINDS.get(memory.kind, "register")
+            return MemoryHandle(
+                space, memory.name, -1 if space == "register" else core if space == "ct_local" else 0
+            )
+        unit = self.device.find_unit(kind)
+        if unit is None:
+            known = ", ".join(u.kind for u in self.device.units)
+            fault(
+                op,
+                f"device {self.device.name} has no unit or memory of type {kind}",
+                f"its units are {known}",
+            )
+        corelet = integer(op, "corelet", 0)
+        if core >= self.device.cores or corelet >= self.device.corelets:
+            fault(op, f"device {self.device.name} has no core {core}, corelet {corelet}")
+        if name not in self.by_name:
+            self.by_name[name] = UnitHandle(len(self.instances))
+            self.instances.append(Instance(len(self.instances), name, unit.kind, core, corelet))
+        return self.by_name[name]
+
+    def _group(self, op: Operation, env: dict[SSAValue, Any]) -> GroupHandle:
+        producer, *members = (env[v] for v in op.operands)
+        if not isinstance(producer, MemoryHandle) or not all(isinstance(m, UnitHandle) for m in members):
+            fault(op, "a multicast group goes from a memory to units")
+        number = len(self.groups)
+        kind: MemoryKind = producer.kind  # type: ignore[assignment]
+        self.groups.append(Group(number, tuple(m.number for m in members), kind, producer.owner))
+        return GroupHandle(number)
+
+    def local(self, op: Operation, unit: Any, name: str) -> MemoryHandle:
+        """The memory `name` of a unit: its register file, or the scratchpad of its core."""
+        memory = self.device.find_memory(name)
+        if memory is None or not isinstance(unit, UnitHandle):
+            fault(op, f"unit has no local memory {name}")
+        space = _KINDS.get(memory.kind, "register")
+        owner = self.instances[unit.number].core if space == "ct_local" else -1
+        return MemoryHandle(space, memory.name, 0 if space == "global" else owner)
+
+    def word_bytes(self, instance: int, kind: str) -> int:
+        """Bytes of a word of a unit for a memory kind, 64 where the device file says nothing."""
+        return self.device.unit(self.instances[instance].kind).word_bytes.get(kind, 64)
+
+    def region_of(self, op: Operation, env: dict[SSAValue, Any], instance: int) -> int | None:
+        """The region of `uniform.uniformize_regions` that an instance runs, or None."""
+        sizes = integers(op, "list_sizes") or [len(s) for s in segments(op)]
+        start = 0
+        for k, size in enumerate(sizes):
+            for value in op.operands[start : start + size]:
+                if UnitHandle(instance) in _units(env[value]):
+                    return k
+            start += size
+        return None
+
+    def describe(self, key: Any) -> str:
+        """A key of a map in words."""
+        return self.instances[key.number].name if isinstance(key, UnitHandle) else str(key)
+
+    def channel(self, sender: int, receiver: int) -> Channel:
+        """The FIFO between two instances, with the capacity the device gives it."""
+        a, b = self.instances[sender], self.instances[receiver]
+        link = self.device.find_link(a.kind, b.kind)
+        if link is None or a.core != b.core:
+            ring = self.device.find_ring(a.kind, b.kind, a.corelet)
+            link = ring.inject if ring is not None else None
+        return Channel(sender, receiver, None if link is None else link.capacity_bytes)
+
+    def has_path(self, sender: int, receiver: int) -> bool:
+        """Whether the device joins two instances by a link or a ring."""
+        a, b = self.instances[sender], self.instances[receiver]
+        if a.core == b.core and self.device.find_link(a.kind, b.kind) is not None:
+            return True
+        return self.device.find_ring(a.kind, b.kind, a.corelet) is not None
+
+
+def _units(found: Any) -> tuple[UnitHandle, ...]:
+    return found.members if isinstance(found, Units) else (found,)
+
+
+def _key(op: Operation, found: Any) -> Any:
+    """A map's key or value: handles as they are, constants as integers."""
+    if isinstance(found, Index):
+        return found.constant if found.constant is not None else found
+    if found is None:
+        fault(op, "keys and values of a map must be defined outside the unit program or be constants")
+    return found
