@@ -24,8 +24,8 @@ UNKNOWN = -1
 class Argument:
     """One argument of a function.
 
-    `kind` "memory": the start of global views; `shape` in memory order covers every element they reach, `role`
-    is "in", "out" or "inout". "lx": scratch, all views are `ct_local`. "scalar": a number (`example`: the one the
+    `kind` "memory": start of global views; `shape` in memory order covers every element they reach, `role`
+    is "in", "out" or "inout". "lx": scratch, its views are `ct_local`. "scalar": a number (`example`: the one the
     kernel suggests). "unused": an `index` nothing reads. `index_limit`: its elements are indices below this.
     """
 
