@@ -1,0 +1,84 @@
+"""Every example kernel at every awkward extent on every device: it runs alike at all levels, or its typed error says why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from benchmarks.kernels import KERNELS, VARIANTS, kernel_text
+
+from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.text import parse
+from headrace.machine.decode import decode
+from headrace.runtime.checking import agrees
+from headrace.runtime.defaults import default_scalars
+from headrace.runtime.kernel import Kernel, load
+from headrace.runtime.launch import run_program
+from headrace.runtime.reference import run_reference
+
+DEVICES = ("spyre", "spyre-1core", "sample", "tiny")
+EXAMPLES = sorted(KERNELS)
+
+
+def _elements(extents: dict[str, Any]) -> int:
+    numbers = [n for key, n in extents.items() if key in ("rows", "columns", "m", "n", "k")]
+    product = 1
+    for n in numbers:
+        product *= n
+    return product
+
+
+CASES = [(name, extents) for name in EXAMPLES for extents in VARIANTS[name]]
+QUICK = [(name, extents) for name, extents in CASES if _elements(extents) < 3_000_000]
+
+
+def compare(kernel: Kernel, device: str, is_checked: bool = False) -> None:
+    """Compiles, verifies, runs printed and re-parsed DFIR, compares with the reference; AssertionError if they differ."""
+    scalars = default_scalars(kernel, {})
+    program = kernel.compile(device, scalars=scalars)
+    assert not program.illegalities()
+    run = run_program(program.reparsed(), None, 1, is_checked=is_checked)
+    reference = run_reference(kernel, None, 1, scalars)
+    terms = int(program.meta["reduction_terms"])
+    for a in kernel.arguments:
+        if a.role in ("out", "inout"):
+            assert agrees(run.outputs[a.name], reference.outputs[a.name], a.dtype, terms), a.name
+    assert run.bound is not None and run.cycles >= run.bound.cycles
+    if is_checked:
+        assert run.findings is not None and not any(run.findings.values()), run.findings
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_kernel_runs_on_a_device(name: str, device: str) -> None:
+    compare(load(f"examples/kernels/{name}.mlir"), device)
+
+
+@pytest.mark.parametrize("name,extents", QUICK, ids=[f"{n}-{e}" for n, e in QUICK])
+def test_an_awkward_extent_runs_on_spyre(name: str, extents: dict[str, Any]) -> None:
+    compare(Kernel(kernel_text(name, **extents), name), "spyre", is_checked=_elements(extents) < 20_000)
+
+
+@pytest.mark.parametrize("name,extents", QUICK[::5], ids=[f"{n}-{e}" for n, e in QUICK[::5]])
+@pytest.mark.parametrize("device", ["tiny", "sample"])
+def test_an_awkward_extent_runs_on_a_small_device(name: str, extents: dict[str, Any], device: str) -> None:
+    compare(Kernel(kernel_text(name, **extents), name), device)
+
+
+@pytest.mark.parametrize("name,extents", [c for c in CASES if c not in QUICK])
+def test_tensors_larger_than_the_scratchpad_run(name: str, extents: dict[str, Any]) -> None:
+    compare(Kernel(kernel_text(name, **extents), name), "spyre")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_text_and_module_decode_to_equal_images(name: str) -> None:
+    kernel = load(f"examples/kernels/{name}.mlir")
+    program = kernel.compile("spyre", scalars=default_scalars(kernel, {}))
+    assert decode(parse(program.dfir, "text"), program.device) == program.image
+
+
+def test_a_device_without_the_type_says_so() -> None:
+    kernel = load("examples/kernels/vector_add.mlir")
+    text = kernel.text.replace("f16", "f64")
+    with pytest.raises(HeadraceError, match="f64"):
+        Kernel(text).compile("sample")
