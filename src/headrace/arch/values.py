@@ -1,0 +1,76 @@
+"""Attributes of one op, checked against their table and turned into the fields of a dataclass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from xdsl.ir import Operation
+
+from headrace.arch.attributes import OF_RESOURCE, Attribute
+from headrace.arch.plain import attributes
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.ir.text import location
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "flag": (bool,),
+    "text": (str,),
+    "ints": (list,),
+    "texts": (list,),
+    "map": (dict,),
+    "names": (dict,),
+    "dict": (dict,),
+}
+
+
+def take(table: Iterable[Attribute], values: Mapping[str, Any], op: Operation) -> dict[str, Any]:
+    """Return field name → value for every attribute of the table that is present; absent ones keep their
+    defaults.
+    """
+    fields: dict[str, Any] = {}
+    for entry in table:
+        value = _at(entry.path, values)
+        if value is None:
+            continue
+        if not isinstance(value, _TYPES[entry.kind]):
+            message = f"{'.'.join(entry.path)} is {value!r}, not of kind {entry.kind}"
+            raise HeadraceError(Diagnostic(message, location(op), op.name, hint=entry.meaning))
+        fields[entry.name] = _frozen(value, entry.kind)
+    return fields
+
+
+def check_names(definition: Operation) -> None:
+    """Raise HeadraceError, listing all of them, for `headrace.*` attributes nothing reads."""
+    findings = []
+    for op in definition.walk():
+        known = _known(op)
+        for name in attributes(op):
+            if name.startswith("headrace.") and name not in known:
+                hint = f"known here: {', '.join(sorted(known))}"
+                findings.append(Diagnostic(f"unknown attribute {name}", location(op), op.name, hint))
+    if findings:
+        raise HeadraceError(findings)
+
+
+def _known(op: Operation) -> set[str]:
+    listed = OF_RESOURCE.get(op.name.removeprefix("ktdf_arch."), ())
+    return {entry.path[0] for entry in listed if entry.path[0].startswith("headrace.")} | {"headrace.source"}
+
+
+def _at(path: tuple[str, ...], values: Mapping[str, Any]) -> Any:
+    value: Any = values
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _frozen(value: Any, kind: str) -> Any:
+    if kind == "float":
+        return float(value)
+    if kind in ("ints", "texts"):
+        return tuple(value)
+    if kind == "names":
+        return {name: tuple(entries) for name, entries in value.items()}
+    return value
