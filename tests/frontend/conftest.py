@@ -1,12 +1,24 @@
-"""Fixtures of the PyTorch room."""
+"""Fixtures of the PyTorch room: the engine that runs kernels, and a check of compiled code against the
+CPU.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
+import torch
+from torch.utils import _pytree as pytree
 
-from headrace.frontend import session
+import headrace
+from headrace.frontend import launcher, session
+
+from .loop_interpreter import interpret
+
+ENGINES = ["oracle"]
 
 
 @pytest.fixture(autouse=True)
@@ -16,3 +28,65 @@ def restore_fallback_mode() -> Iterator[None]:
     session._warned.clear()
     yield
     session.set_fallback(before)
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    """What runs the kernels: the loop interpreter ("oracle") or the whole path through the machine."""
+    if request.param == "oracle":
+        with launcher.engine_override(interpret):
+            yield request.param
+    else:
+        with headrace.use(engine=request.param):
+            yield request.param
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A compiled run: its results on the CPU and what was recorded."""
+
+    results: list[torch.Tensor]
+    recording: session.Recording
+
+
+TOLERANCES = {torch.float16: 4e-3, torch.bfloat16: 4e-2, torch.float32: 2e-5}
+Check = Callable[..., Compared]
+
+
+def to(device: str, value: Any) -> Any:
+    """Tensors and modules of a tree, copied to a device."""
+    if isinstance(value, torch.nn.Module):
+        return copy.deepcopy(value).to(device)
+    return pytree.tree_map(lambda x: x.to(device) if isinstance(x, torch.Tensor) else x, value)
+
+
+def tensors(value: Any) -> list[torch.Tensor]:
+    return [leaf.detach() for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def compare(
+    function: Any,
+    *args: Any,
+    tolerance: float | None = None,
+    native: bool = True,
+    more: tuple[Any, ...] = (),
+    dynamic: bool | None = None,
+) -> Compared:
+    """Runs `function` on the CPU and compiled on the device; shapes, types, strides and values must
+    agree.
+
+    With `native`, no operator may run on the host; `more` are further argument lists for the same compiled
+    code.
+    """
+    torch._dynamo.reset()
+    headrace.set_fallback("error" if native else "allow")
+    compiled = torch.compile(to("headrace", function), fullgraph=True, dynamic=dynamic)
+    with torch.no_grad(), headrace.record() as recording:
+        for arguments in (args, *more):
+            placed = to("headrace", arguments)
+            results = [x.cpu() for x in tensors(compiled(*placed))]
+            for expected, actual in zip(tensors(function(*arguments)), results, strict=True):
+                assert expected.stride() == actual.stride() or not expected.numel()
+                bound = tolerance or TOLERANCES.get(expected.dtype, 1e-6)
+                torch.testing.assert_close(actual, expected, rtol=bound, atol=bound, equal_nan=True)
+    return Compared(results, recording)

@@ -96,7 +96,7 @@ def test_eager_operators_are_counted_by_name() -> None:
     x = torch.ones(3, device="headrace")
     with headrace.record() as recording:
         (x + 1).sum()
-    assert recording.eager_ops == {"aten.add.out": 1, "aten.sum.IntList_out": 1}
+    assert recording.eager_ops == {"aten.add": 1, "aten.sum": 1}
     assert not recording.fallback_ops
 
 

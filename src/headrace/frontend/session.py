@@ -11,21 +11,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
 
 FALLBACK_MODES = ("error", "warn", "allow")
+_HINT = 'headrace.set_fallback("warn") runs it on the host and says so'
 
 
 @dataclass(frozen=True)
 class GraphFacts:
     """What is known of a compiled graph before it runs; a literal of these stands in the generated code.
 
-    `native_ops` and `host_ops` count the graph's ATen operators: in our kernels, and on the host.
+    `native_ops` and `host_ops` count the graph's ATen operators: in our kernels, and on the host;
+    `host_sources` gives a source line for each operator of the latter.
     """
 
     name: str
-    native_ops: Mapping[str, int]
-    host_ops: Mapping[str, int]
+    native_ops: Mapping[str, int] = field(default_factory=dict)
+    host_ops: Mapping[str, int] = field(default_factory=dict)
+    host_sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,12 @@ def _graph_breaks() -> Counter[str]:
 
 @contextmanager
 def inside_graph(facts: GraphFacts) -> Iterator[None]:
-    """Generated code runs in this: launches and host operators are put down to the graph."""
+    """Generated code runs in this: launches and host operators are put down to the graph.
+
+    What the graph leaves to the host is announced here, before anything runs.
+    """
+    if facts.host_ops:
+        _announce(facts)
     before, _place.graph = _place.graph, facts
     for recording in _recordings:
         recording.graph(facts).calls += 1
@@ -142,9 +150,37 @@ def inside_graph(facts: GraphFacts) -> Iterator[None]:
         _place.graph = before
 
 
+def _announce(facts: GraphFacts) -> None:
+    """Warns once in a process about each host operator of a graph; HeadraceError for all of them in mode
+    "error".
+    """
+    if _mode == "error":
+        raise HeadraceError(
+            [
+                Diagnostic(
+                    'has no native kernel and set_fallback is "error"',
+                    Location(*_file_and_line(facts.host_sources.get(name, facts.name))),
+                    name,
+                    _HINT,
+                )
+                for name in facts.host_ops
+            ]
+        )
+    for name in facts.host_ops:
+        if _mode == "warn" and name not in _warned:
+            _warned.add(name)
+            place = facts.host_sources.get(name) or facts.name
+            warnings.warn(f"headrace: {name} is not native and runs on the host ({place})", stacklevel=5)
+
+
+def _file_and_line(source: str) -> tuple[str, int]:
+    file, _, line = source.rpartition(":")
+    return (file, int(line)) if line.isdigit() else (source, 0)
+
+
 def note_launch(launch: Launch) -> None:
     """Adds a launch to every active recording."""
-    facts = _place.graph or GraphFacts("outside any graph", {}, {})
+    facts = _place.graph or GraphFacts("outside any graph")
     for recording in _recordings:
         recording.graph(facts).launches.append(launch)
 
@@ -158,22 +194,27 @@ def note_transfer() -> None:
 def note_host_op(name: str) -> None:
     """Counts an operator about to run on the host; HeadraceError in mode "error".
 
-    In mode "warn" an operator inside a compiled graph is warned about once in a process.
+    In mode "warn" one inside a compiled graph is warned about once in a process.
     """
     facts = _place.graph
+    name = ".".join(name.split(".")[:2])
     if _mode == "error":
+        where = f" (in {facts.name})" if facts else ""
         raise HeadraceError(
-            Diagnostic(
-                f'has no native kernel and set_fallback is "error"{f" (in {facts.name})" if facts else ""}',
-                op=name,
-                hint='headrace.set_fallback("warn") runs it on the host and says so',
-            )
+            Diagnostic(f'has no native kernel and set_fallback is "error"{where}', op=name, hint=_HINT)
         )
     for recording in _recordings:
         (recording.graph(facts).fallback_ops if facts else recording.eager_ops)[name] += 1
-    if facts and _mode == "warn" and name not in _warned:
+    if facts and _mode == "warn" and name not in _warned and not _is_announced(name, facts):
         _warned.add(name)
         warnings.warn(f"headrace: {name} is not native and runs on the host (in {facts.name})", stacklevel=3)
+
+
+def _is_announced(name: str, facts: GraphFacts) -> bool:
+    """Whether the graph's host operators include this one, or one that is made of it (index_put,
+    _index_put_impl_).
+    """
+    return any(declared.split(".")[-1] in name for declared in facts.host_ops)
 
 
 def set_fallback(mode: str) -> str:

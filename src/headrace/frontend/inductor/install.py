@@ -1,0 +1,56 @@
+"""Makes Inductor know our device: once, at its first question for a back-end."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch._dynamo import trace_rules
+from torch._dynamo.device_interface import register_interface_for_device
+from torch._inductor.codegen.common import register_backend_for_device, register_device_op_overrides
+from torch._inductor.custom_graph_pass import CustomGraphModulePass
+
+from headrace.frontend.inductor import lowerings, native, settings
+from headrace.frontend.inductor.interface import Interface, OpOverrides
+from headrace.frontend.inductor.scheduling import Scheduling
+from headrace.frontend.inductor.wrapper import Wrapper
+from headrace.frontend.memory import NAME
+
+
+class SourceVersion(CustomGraphModulePass):  # type: ignore[misc]
+    """Changes nothing; its identity is part of Inductor's cache keys, so that new sources of ours miss the
+    cache.
+    """
+
+    def __call__(self, graph: torch.fx.GraphModule) -> None:
+        return None
+
+    def uuid(self) -> Any:
+        return _version()
+
+
+@cache
+def _version() -> str:
+    room = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(room.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def install() -> SimpleNamespace:
+    """Registers everything with Dynamo and Inductor and returns the classes they look for."""
+    trace_rules.add("headrace")  # Dynamo must not trace our kernels after a graph break
+    for name in (NAME, f"{NAME}:0"):
+        register_interface_for_device(name, Interface)
+    register_device_op_overrides(NAME, OpOverrides())
+    register_backend_for_device(NAME, Scheduling, Wrapper, None, None, SourceVersion())
+    lowerings.install()
+    native.leave_other_operators_to_the_host()
+    settings.apply_to_our_graphs()
+    return SimpleNamespace(Scheduling=Scheduling, Wrapper=Wrapper)

@@ -1,0 +1,191 @@
+"""Our Inductor back-end: what may share a kernel, and a kernel's loop program and call."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from torch._inductor import ir
+from torch._inductor.codegen.common import BackendFeature
+from torch._inductor.codegen.wrapper import pexpr
+from torch._inductor.scheduler import BaseScheduling, FusedSchedulerNode, SchedulerNode, WhyNoFuse
+from torch._inductor.utils import sympy_product
+from torch._inductor.virtualized import V
+from torch.utils._ordered_set import OrderedSet
+
+from headrace.frontend.inductor.facts import is_operator, operator_name, source_line
+from headrace.frontend.inductor.record import (
+    LoopKernel,
+    Recorder,
+    dtype_name,
+    layout_of,
+    program_text,
+    storage_elements,
+)
+
+
+class Scheduling(BaseScheduling):  # type: ignore[misc]
+    """Fuses what one kernel can hold (a contraction with its epilogue, or pointwise and reductions) and
+    emits it.
+    """
+
+    @classmethod
+    def get_backend_features(cls, device: Any) -> Any:
+        """Reductions are never split; scans, sorts and foreach are left to the host."""
+        return OrderedSet([BackendFeature.REDUCE_TO_SINGLE_ELEMENT])
+
+    def group_fn(self, sizes: Any) -> Any:
+        """(elements, reduced elements): Inductor multiplies the two for every device but the CPU."""
+        return tuple(V.graph.sizevars.simplify(sympy_product(s)) for s in sizes)
+
+    def can_fuse_vertical(self, node1: Any, node2: Any) -> bool:
+        """Whether the consumer `node2` may join the kernel of `node1`."""
+        return _can_share(node1, node2, is_vertical=True)
+
+    def can_fuse_horizontal(self, node1: Any, node2: Any) -> bool:
+        """Whether two nodes that read the same buffer may share a kernel."""
+        return _can_share(node1, node2, is_vertical=False)
+
+    def can_fuse_multi_outputs_template(self, node1: Any, node2: Any) -> bool:
+        return False
+
+    def get_fusion_pair_priority(self, node1: Any, node2: Any) -> int:
+        return 0
+
+    def codegen_node(self, node: Any) -> None:
+        """Records the nodes of a group, and writes the kernel's definition and call."""
+        nodes = node.get_nodes()
+        kernel = LoopKernel(lambda name: self.scheduler.mutation_real_name.get(name, name))
+        with V.set_kernel_handler(kernel), V.set_ops_handler(Recorder(kernel)):
+            for member in nodes:
+                kernel.record(member)
+            dead = self._fused_away(kernel, nodes)
+            temps = {
+                kernel.buffers[name]: (storage_elements(kernel, name), dtype_name(V.graph.get_dtype(name)))
+                for name in dead
+            }
+            layouts = {
+                local: layout_of(kernel, V.graph.get_buffer(name)) for name, local in kernel.buffers.items()
+            }
+        kernel.removed_buffers |= dead
+        V.graph.removed_buffers |= dead  # before mark_run, which would allocate them
+        for member in nodes:
+            member.mark_run()
+        self._define_and_call(kernel, nodes, _arguments(kernel, dead), temps, layouts)
+        self.free_buffers_in_scheduler()
+
+    def _fused_away(self, kernel: LoopKernel, nodes: Sequence[Any]) -> Any:
+        """Buffers only this kernel sees."""
+        fused = OrderedSet(node.get_name() for node in nodes)
+        return OrderedSet(
+            name
+            for name in kernel.store_buffer_names
+            if name in self.scheduler.name_to_buf
+            and kernel.real_name(name) == name
+            and name not in kernel.reads
+            and self.scheduler.can_buffer_be_removed_through_fusion(name, fused)
+        )
+
+    def _define_and_call(
+        self,
+        kernel: LoopKernel,
+        nodes: Sequence[Any],
+        arguments: list[tuple[str, str]],
+        temps: dict[str, Any],
+        layouts: dict[str, Any],
+    ) -> None:
+        sizes = list(kernel.args.sizevars.items())
+        program = {
+            "args": [
+                (kernel.buffers[name], role, dtype_name(V.graph.get_dtype(name))) for name, role in arguments
+            ],
+            "sizes": [symbol for _, symbol in sizes],
+            "temps": temps,
+            "layouts": layouts,
+            "loops": kernel.loops,
+        }
+        name = _define(program, nodes)
+        V.graph.wrapper_code.generate_kernel_call(
+            name,
+            [buffer for buffer, _ in arguments] + [pexpr(size) for size, _ in sizes],
+            triton=False,
+            device=nodes[0].get_device(),
+            raw_args=[size for size, _ in sizes],
+        )
+
+    def codegen_sync(self) -> None:
+        V.graph.wrapper_code.writeline("pass")
+
+    def ready_to_flush(self) -> bool:
+        return False
+
+    def flush(self) -> None:
+        return None
+
+    def benchmark_fused_nodes(self, nodes: Any) -> tuple[float, str]:
+        return 0.0, ""
+
+
+def _arguments(kernel: LoopKernel, dead: Any) -> list[tuple[str, str]]:
+    """Graph buffers the kernel takes, with their roles: what it reads first."""
+    read = [(name, "inout" if name in kernel.writes else "in") for name in kernel.reads]
+    return read + [(name, "out") for name in kernel.writes if name not in dead and name not in kernel.reads]
+
+
+def _define(program: dict[str, Any], nodes: Sequence[Any]) -> str:
+    """Writes the kernel's definition unless an equal one stands already; returns its name."""
+    wrapper = V.graph.wrapper_code
+    key = program_text(program)
+    known = wrapper.src_to_kernel.get(key)
+    if known is not None:
+        return str(known)
+    origins = [node for member in nodes for node in member.node.get_origins() if is_operator(node)]
+    operators = tuple(dict.fromkeys(map(operator_name, origins)))
+    short = "_".join(dict.fromkeys(name.split(".")[1].strip("_") for name in operators))[:48].strip("_")
+    name = f"{short or 'copy'}_{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+    text = program_text({"name": name, **program})
+    facts = program_text({"source": source_line(reversed(origins)), "operators": operators})
+    wrapper.src_to_kernel[key] = name
+    wrapper.define_kernel(name, f"headrace_launcher.load({text!r}, {facts!r})", None, gpu=False)
+    return name
+
+
+def _can_share(first: Any, second: Any, is_vertical: bool) -> bool:
+    if not all(isinstance(node, (SchedulerNode, FusedSchedulerNode)) for node in (first, second)):
+        return False
+    reason = _obstacle(first, second, is_vertical)
+    if reason:
+        WhyNoFuse(first, second)(f"headrace: {reason}")
+    return not reason
+
+
+def _obstacle(first: Any, second: Any, is_vertical: bool) -> str:
+    """Why two nodes cannot share a kernel, "" when they can."""
+    contractions = [node for node in (first, second) if _has_contraction(node)]
+    if contractions:
+        if len(contractions) == 2 or not is_vertical or contractions[0] is not first:
+            return "a contraction takes an epilogue only"
+        if second.is_reduction():
+            return "a contraction and another reduction"
+    equal = V.graph.sizevars.statically_known_equals
+    (_, (outer1, inner1)), (_, (outer2, inner2)) = first.group, second.group
+    match first.is_reduction(), second.is_reduction():
+        case True, True:
+            fits = equal(outer1, outer2) and equal(inner1, inner2)
+        case True, False:
+            fits = equal(outer1, outer2) or (not contractions and equal(outer1 * inner1, outer2))
+        case False, True:
+            fits = equal(outer1, outer2 * inner2) or equal(outer1, outer2)
+        case _:
+            fits = equal(outer1, outer2)
+    return "" if fits else f"domains differ: {first.group[1]} and {second.group[1]}"
+
+
+def _has_contraction(node: Any) -> bool:
+    return any(
+        isinstance(member.node, ir.ComputedBuffer)
+        and isinstance(member.node.data, ir.Reduction)
+        and member.node.data.reduction_type == "dot"
+        for member in node.get_nodes()
+    )
