@@ -25,8 +25,8 @@ class Argument:
     """One argument of a function.
 
     `kind` "memory": start of global views; `shape` in memory order covers every element they reach, `role`
-    is "in", "out" or "inout". "lx": scratch, its views are `ct_local`. "scalar": a number (`example`: the one the
-    kernel suggests). "unused": an `index` nothing reads. `index_limit`: its elements are indices below this.
+    is "in", "out" or "inout". "lx": scratch, its views are `ct_local`. "scalar": a number (`example`: the one
+    the kernel suggests). "unused": an `index` nothing reads. `index_limit`: elements are indices below it.
     """
 
     name: str
@@ -209,13 +209,8 @@ def _use(view: Operation, start: Range | None, ranges: Ranges) -> _Use:
     dtype = str(op.result.type.element_type)
     if not is_known(dtype):
         raise HeadraceError(f"views of {dtype} are not supported")
-    use = _Use(
-        dtype,
-        sizes,
-        strides,
-        start,
-        "ct_local" not in str(op.memory_space) and "LX" not in str(op.memory_space),
-    )
+    is_global = not getattr(op.memory_space, "is_local", False)
+    use = _Use(dtype, sizes, strides, start, is_global)
     _follow(op.result, use)
     return use
 

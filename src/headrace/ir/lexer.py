@@ -1,0 +1,72 @@
+"""MLIR tokens by one master regular expression, with spans built only when somebody asks for them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from xdsl.utils.lexer import Span, Token
+from xdsl.utils.mlir_lexer import MLIRLexer
+from xdsl.utils.mlir_lexer import MLIRTokenKind as Kind
+
+_PUNCTUATION = {
+    ":": Kind.COLON, ",": Kind.COMMA, "(": Kind.L_PAREN, ")": Kind.R_PAREN, "}": Kind.R_BRACE,
+    "[": Kind.L_SQUARE, "]": Kind.R_SQUARE, "<": Kind.LESS, ">": Kind.GREATER, "=": Kind.EQUAL,
+    "+": Kind.PLUS, "/": Kind.SLASH, "*": Kind.STAR, "?": Kind.QUESTION, "|": Kind.VERTICAL_BAR,
+    "->": Kind.ARROW, "-": Kind.MINUS, "{": Kind.L_BRACE,
+}  # fmt: skip
+_PREFIX = {"#": Kind.HASH_IDENT, "!": Kind.EXCLAMATION_IDENT, "^": Kind.CARET_IDENT, "%": Kind.PERCENT_IDENT}
+
+# Possessive quantifiers keep failing matches linear in the indentation.
+_MASTER = re.compile(
+    r"(?:\s++|//[^\n]*+)*+"
+    r"(?:(?P<word>[a-zA-Z_][a-zA-Z0-9_$.]*+)"
+    r"|(?P<mark>->|[:,()}\[\]<>=+/*?|-]|\{(?!-\#))"
+    r"|(?P<name>[#!^%](?:[0-9]++|[a-zA-Z$._-][a-zA-Z0-9$._-]*+))"
+    r"|(?P<digits>[0-9]++(?![.x0-9]|[eE][-+0-9]))"
+    r'|(?P<string>"[^"\\\n]*+"))',
+    re.ASCII,
+)
+
+
+class FastToken(Token[Kind, str]):
+    """A token that knows where it stands and makes its span on demand."""
+
+    __slots__ = ("kind", "start", "end", "source", "text")
+
+    def __init__(self, kind: Kind, start: int, end: int, source: Any, text: str) -> None:
+        self.kind = kind
+        self.start = start
+        self.end = end
+        self.source = source
+        self.text = text
+
+    @property
+    def span(self) -> Any:
+        return Span(self.start, self.end, self.source)
+
+    @property
+    def content(self) -> str:
+        return self.text
+
+
+class FastLexer(MLIRLexer):
+    """The stock lexer, with the common tokens taken by `_MASTER`."""
+
+    def lex(self) -> Any:
+        match = _MASTER.match(self.input.content, self.pos)
+        if match is None:  # floats, hexadecimal, escapes, `@name`, `...`, the end of the text
+            return super().lex()
+        group = match.lastgroup
+        start, end = match.span(group)
+        text = match.group(group)
+        self.pos = end
+        if group == "word":
+            kind = Kind.BARE_IDENT
+        elif group == "mark":
+            kind = _PUNCTUATION[text]
+        elif group == "name":
+            kind = _PREFIX[text[0]]
+        else:
+            kind = Kind.INTEGER_LIT if group == "digits" else Kind.STRING_LIT
+        return FastToken(kind, start, end, self.input, text)

@@ -1,0 +1,248 @@
+"""The parser behind `text.parse`: xDSL's, made faster and stricter.
+
+Differences from xDSL 0.75: a source location on every op; unknown ops reported at their own name; SSA names undefined in an
+isolated region reported where they are used; regions isolated from above start with no outer names; names kept as written
+(`%x_0` stays `x_0`); affine attributes in MLIR's normal form; `dense<0x…>` bit patterns of floats; `sparse<…>`.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AffineSetAttr,
+    AnyFloat,
+    FileLineColLoc,
+    IntAttr,
+    StringAttr,
+    UnknownLoc,
+)
+from xdsl.ir import Operation
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser.generic_parser import ParserState
+from xdsl.traits import IsolatedFromAbove
+from xdsl.utils.exceptions import ParseError
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind as Kind
+
+from headrace.ir.affine_syntax import AffineSyntax
+from headrace.ir.lexer import FastLexer, FastToken
+from headrace.ir.upstream.sparse import SparseElementsAttr
+
+# A builtin or dialect type whose text has at most one level of inner angle brackets: the key of the type cache.
+_TYPE = re.compile(
+    r"(?:tensor|memref|vector|!\w[\w.]*+)<(?:[^<>=\-]++|-(?!>)|<(?:[^<>=\-]++|-(?!>))*+>)*+>", re.ASCII
+)
+_AFFINE_END = re.compile(r"\)\s*>")
+
+
+class UnknownName(ParseError):
+    """An op, type or attribute nobody registered; `name` is what was asked for."""
+
+    def __init__(self, span: Any, message: str, name: str) -> None:
+        super().__init__(span, message)
+        self.name = name
+
+
+class UndefinedValue(ParseError):
+    """An SSA name without definition; `known` are the names in scope where it was used."""
+
+    def __init__(self, span: Any, message: str, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(span, message)
+        self.name = name
+        self.known = known
+
+
+class TextParser(Parser):
+    """Parses one text; use `headrace.ir.text.parse`."""
+
+    def __init__(self, ctx: Context, text: str, file: str) -> None:
+        super().__init__(ctx, "", file)
+        self._parser_state = ParserState(FastLexer(Input(text, file)))
+        self._types: dict[str, Any] = {}
+        self._affine: dict[str, Any] = {}
+        self._file = StringAttr(file)
+        self._line_starts = [0, *(m.end() for m in re.finditer("\n", text))]
+        self._first_use: dict[str, tuple[Any, tuple[str, ...]]] = {}
+        self._open: list[tuple[int, type[Operation]]] = []
+
+    # -- operations ----------------------------------------------------------------------------------------
+
+    def parse_operation(self) -> Operation:
+        """One op with its results bound; the stack of open ops is left as it is when parsing fails."""
+        start = self.pos
+        bound = self._parse_op_result_list()
+        token = self._current_token
+        is_custom = token.kind is Kind.BARE_IDENT
+        if not is_custom and token.kind is not Kind.STRING_LIT:
+            self.raise_error("expected the name of an operation")
+        self._consume_token()
+        name = token.text if is_custom else token.text[1:-1]
+        op_type = self._op_type(name, token)
+        state = self._parser_state
+        state.dialect_stack.append(op_type.dialect_name())
+        self._open.append((start, op_type))
+        op: Operation = op_type.parse(self) if is_custom else self._parse_generic_operation(op_type)
+        self._open.pop()
+        state.dialect_stack.pop()
+        if self._current_token.text == "loc" and (found := self.parse_optional_location()) is not None:
+            op.location = found
+        elif isinstance(op.location, UnknownLoc):
+            op.location = self._location(start)
+        self._bind(op, bound, start)
+        return op
+
+    def _bind(self, op: Operation, bound: list[tuple[Any, int]], start: int) -> None:
+        count = sum(size for _, size in bound)
+        if bound and count != len(op.results):
+            self.raise_error(f"'{op.name}' has {len(op.results)} results, but {count} names are given", start)
+        first = 0
+        for span, size in bound:
+            self._register_ssa_definition(span.text[1:], op.results[first : first + size], span)
+            first += size
+
+    def _op_type(self, name: str, token: Any) -> type[Operation]:
+        found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        if found is None:
+            raise UnknownName(token.span, f"unknown operation '{name}'", name)
+        return found
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        return self._op_type(name, self._current_token)
+
+    def _location(self, position: int) -> FileLineColLoc:
+        line = bisect.bisect_right(self._line_starts, position)
+        column = position - self._line_starts[line - 1] + 1
+        return FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+
+    def place(self) -> int:
+        """Where the innermost op that is still open begins (for errors that carry no position)."""
+        return self._open[-1][0] if self._open else self.pos
+
+    def open_op(self) -> str:
+        return str(self._open[-1][1].name) if self._open else ""
+
+    # -- SSA names -----------------------------------------------------------------------------------------
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: Any) -> Any:
+        name = operand.operand_name
+        if name not in self.ssa_values and name not in self._first_use:
+            self._first_use[name] = (operand.span, tuple(self.ssa_values))
+        return super().resolve_operand(operand, type)
+
+    def _register_ssa_definition(self, name: str, values: Any, span: Any) -> None:
+        super()._register_ssa_definition(name, values, span)
+        self._first_use.pop(name, None)
+        if not name[0].isdigit():
+            for value in values:
+                value._name = name  # the setter would drop a numeric suffix
+
+    def parse_optional_region(self, arguments: Any = None) -> Any:
+        if not self._open or not self._open[-1][1].has_trait(IsolatedFromAbove):
+            return super().parse_optional_region(arguments)
+        outer = self.ssa_values, self.forward_ssa_references, self._first_use
+        self.ssa_values, self.forward_ssa_references, self._first_use = {}, {}, {}
+        region = super().parse_optional_region(arguments)
+        self.check_defined()
+        self.ssa_values, self.forward_ssa_references, self._first_use = outer
+        return region
+
+    def check_defined(self) -> None:
+        """Raise UndefinedValue for the first name that was used and never defined."""
+        for name in self.forward_ssa_references:
+            span, known = self._first_use.get(name, (self._current_token.span, ()))
+            raise UndefinedValue(span, f"use of undefined value %{name}", name, known)
+
+    # -- types and attributes ------------------------------------------------------------------------------
+
+    def parse_optional_type(self) -> Any:
+        state = self._parser_state
+        token = state.current_token
+        if (token.kind is Kind.BARE_IDENT or token.kind is Kind.EXCLAMATION_IDENT) and type(
+            token
+        ) is FastToken:
+            match = _TYPE.match(state.lexer.input.content, token.start)
+            if match is not None:
+                key = match.group()
+                found = self._types.get(key)
+                if found is None:
+                    found = super().parse_optional_type()
+                    if self.pos >= match.end():
+                        self._types[key] = found
+                    return found
+                self._skip_to(match.end())
+                return found
+        return super().parse_optional_type()
+
+    def _skip_to(self, position: int) -> None:
+        state = self._parser_state
+        state.lexer.pos = position
+        state.current_token = state.lexer.lex()
+
+    def _parse_dialect_type_or_attribute_body(
+        self, attr_name: str, is_type: bool, is_opaque: bool, starting_opaque_pos: Any
+    ) -> Any:
+        if "." in attr_name:
+            find = self.ctx.get_optional_type if is_type else self.ctx.get_optional_attr
+            if find(attr_name) is None:
+                what = "type !" if is_type else "attribute #"
+                raise UnknownName(self._current_token.span, f"unknown {what}{attr_name}", attr_name)
+        return super()._parse_dialect_type_or_attribute_body(
+            attr_name, is_type, is_opaque, starting_opaque_pos
+        )
+
+    def _parse_optional_builtin_parametrized_attr(self) -> Any:
+        token = self._current_token
+        if token.kind is Kind.BARE_IDENT:
+            if token.text in ("affine_map", "affine_set"):
+                return self._affine_attribute(token.text, token.span.start)
+            if token.text == "sparse":
+                self._consume_token()
+                return SparseElementsAttr.parse_after_keyword(self)
+        return super()._parse_optional_builtin_parametrized_attr()
+
+    def _affine_attribute(self, kind: str, start: int) -> Any:
+        content = self._parser_state.lexer.input.content
+        end = _AFFINE_END.search(content, start)
+        key = content[start : end.end()] if end else ""
+        found = self._affine.get(key)
+        if found is not None and end is not None:
+            self._skip_to(end.end())
+            return found
+        self._consume_token()
+        self.parse_characters("<", f" in {kind}")
+        reader = AffineSyntax(self._parser_state)
+        found = AffineMapAttr(reader.map()) if kind == "affine_map" else AffineSetAttr(reader.set())
+        self.parse_characters(">", f" in {kind}")
+        self._affine[key] = found
+        return found
+
+    def parse_affine_map(self) -> Any:
+        return AffineSyntax(self._parser_state).map()
+
+    def parse_affine_set(self) -> Any:
+        return AffineSyntax(self._parser_state).set()
+
+    class _TensorLiteralElement(Parser._TensorLiteralElement):
+        """A literal in `dense<…>`; a hexadecimal integer of a float type is its bit pattern, as in MLIR."""
+
+        def to_type(self, parser: Any, type: Any) -> Any:
+            text = self.span.text
+            if isinstance(type, AnyFloat) and text[:2] in ("0x", "0X"):
+                size = type.compile_time_size
+                try:
+                    raw = int(text, 16).to_bytes(size, "little")
+                except OverflowError:
+                    parser.raise_error(f"bit pattern {text} does not fit {type}", self.span)
+                return type.unpack(raw, 1)[0]
+            return super().to_type(parser, type)
+
+
+def span_start(error: ParseError) -> int:
+    """Offset in the text where a parse error points."""
+    span: Span = error.span
+    return int(span.start)

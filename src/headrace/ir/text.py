@@ -1,0 +1,116 @@
+"""Text to module and back: the door through which every language of Headrace comes in and goes out."""
+
+from __future__ import annotations
+
+import difflib
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from headrace.ir.context import context, op_names
+from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
+from headrace.ir.parser import TextParser, UndefinedValue, UnknownName, span_start
+from headrace.ir.printer import TextPrinter
+
+
+def parse(text: str, file: str = "<text>") -> ModuleOp:
+    """The module written in `text`, every op with its location; raises HeadraceError with one Diagnostic."""
+    with _collector_paused():
+        parser = None
+        try:
+            parser = TextParser(context(), text, file)
+            if not text.strip() or parser._current_token.kind.name == "EOF":
+                return ModuleOp([])
+            module = parser.parse_module()
+            parser.check_defined()
+            return module
+        except ParseError as error:
+            raise HeadraceError(_syntax(error, text, file)) from None
+        except RecursionError:
+            raise HeadraceError(Diagnostic("the text is nested too deeply", Location(file, 1, 1))) from None
+        except (
+            VerifyException,
+            ValueError,
+            TypeError,
+            AssertionError,
+            NotImplementedError,
+            LookupError,
+        ) as error:
+            assert parser is not None
+            where = _place(text, file, parser.place())
+            message = str(error).split("\n")[0] or f"malformed operation ({type(error).__name__})"
+            raise HeadraceError(Diagnostic(_lower(message), where, parser.open_op())) from None
+
+
+def print_module(module: Operation, generic: bool = False) -> str:
+    """Canonical text of `module` (custom syntax, or MLIR's generic form)."""
+    return TextPrinter(generic).text(module)
+
+
+def load_file(path: str | Path) -> ModuleOp:
+    """The module in a file; raises HeadraceError when it cannot be read or parsed."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not utf-8 text"
+        raise HeadraceError(Diagnostic(f"cannot read {path}: {reason.lower()}")) from None
+    return parse(text, str(path))
+
+
+def location(op: Operation) -> Location:
+    """Where `op` stands; for an op built by a program, where the nearest op around it stands."""
+    at: Operation | None = op
+    while at is not None:
+        if isinstance(at.location, FileLineColLoc):
+            loc = at.location
+            return Location(loc.filename.data, loc.line.data, loc.column.data)
+        at = at.parent_op()
+    return Location()
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Parsing makes many objects and no garbage; the cyclic collector only costs time (10-20 %)."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _place(text: str, file: str, position: int) -> Location:
+    line = text.count("\n", 0, position) + 1
+    return Location(file, line, position - (text.rfind("\n", 0, position) + 1) + 1)
+
+
+def _syntax(error: ParseError, text: str, file: str) -> Diagnostic:
+    where = _place(text, file, span_start(error))
+    return Diagnostic(_lower(error.msg), where, hint=_hint(error))
+
+
+def _hint(error: ParseError) -> str:
+    if isinstance(error, UnknownName):
+        return _close(error.name, op_names())
+    if isinstance(error, UndefinedValue):
+        return _close(error.name, list(error.known), "%")
+    return ""
+
+
+def _close(name: str, known: list[str], sigil: str = "") -> str:
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    return "did you mean " + " or ".join(sigil + n for n in near) + "?" if near else ""
+
+
+def _lower(message: str) -> str:
+    """Messages start in lower case and have no final stop."""
+    message = message.strip().rstrip(".!")
+    if len(message) > 1 and message[0].isupper() and not message[1].isupper():
+        message = message[0].lower() + message[1:]
+    return message

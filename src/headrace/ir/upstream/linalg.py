@@ -1,0 +1,1 @@
+OPS: tuple[type, ...] = ()

@@ -1,0 +1,47 @@
+"""Is a module well-formed? All findings at once, each with its place."""
+
+from __future__ import annotations
+
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from headrace.ir.diagnostics import Diagnostic
+from headrace.ir.dominance import undominated
+from headrace.ir.text import location
+
+
+def verify(module: Operation) -> list[Diagnostic]:
+    """Every violated rule of every op, then every use its definition does not dominate; empty when well-formed."""
+    found = [d for op in module.walk() if (d := _check(op)) is not None]
+    for op, i in undominated(module):
+        name = _name(op.operands[i])
+        found.append(
+            Diagnostic(
+                f"operand {i} ({name}) is used where its definition does not reach", location(op), op.name
+            )
+        )
+    return found
+
+
+def _check(op: Operation) -> Diagnostic | None:
+    try:
+        op.verify(verify_nested_ops=False)
+    except VerifyException as error:
+        return Diagnostic(_message(error), location(op), op.name)
+    except (AssertionError, AttributeError, ValueError, TypeError, LookupError, NotImplementedError) as error:
+        return Diagnostic(f"malformed: {_message(error)}", location(op), op.name)
+    return None
+
+
+def _message(error: Exception) -> str:
+    text = str(error).strip()
+    if "\n\n" in text:  # xDSL puts the reason last, after the text of the op
+        text = text.split("\n\n")[-1]
+    text = " ".join(line.strip() for line in text.splitlines()) or type(error).__name__
+    return text[0].lower() + text[1:] if len(text) > 1 and text[0].isupper() and text[1].islower() else text
+
+
+def _name(value: SSAValue) -> str:
+    if value.name_hint:
+        return f"%{value.name_hint}"
+    return "a block argument" if isinstance(value, BlockArgument) else f"result of {value.owner.name}"
