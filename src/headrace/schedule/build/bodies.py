@@ -1,0 +1,196 @@
+"""Scalar bodies of Computes as arith and math ops inside linalg.generic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from xdsl.dialects import arith, builtin, linalg, tensor
+from xdsl.ir import Block, Region, SSAValue
+
+from headrace.ir.context import context
+from headrace.numbers.dtypes import is_float
+from headrace.schedule.build import mlir
+from headrace.schedule.build.emitter import INDEX, Emitter, identity_map, splat_map
+from headrace.schedule.graph import Scalar
+
+_FLOAT_PREDICATES = (
+    "false",
+    "oeq",
+    "ogt",
+    "oge",
+    "olt",
+    "ole",
+    "one",
+    "ord",
+    "ueq",
+    "ugt",
+    "uge",
+    "ult",
+    "ule",
+    "une",
+    "uno",
+    "true",
+)
+_INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+
+Coordinate = Callable[[Scalar], tuple[SSAValue | None, bool]]
+"""The coordinate an "index" entry stands for: (index value or None, whether the lane number is added)."""
+
+
+@cache
+def op_type(name: str) -> Any:
+    """Return the op class of a name."""
+    return context().get_op(name)
+
+
+def constant(emit: Emitter, value: float | int, dtype: str) -> SSAValue:
+    """Append a scalar constant."""
+    kind = mlir.element(dtype)
+    if dtype == "index":
+        attr: Any = builtin.IntegerAttr(int(value), INDEX)
+    elif is_float(dtype):
+        attr = builtin.FloatAttr(float(value), kind)
+    else:
+        attr = builtin.IntegerAttr(_wrapped(int(value), kind.width.data), kind)
+    return emit.add(arith.ConstantOp(attr))
+
+
+def _wrapped(value: int, width: int) -> int:
+    return value if width == 1 else (value + (1 << (width - 1))) % (1 << width) - (1 << (width - 1))
+
+
+def apply(emit: Emitter, name: str, args: Sequence[SSAValue], dtype: str, attr: object = None) -> SSAValue:
+    """Append one op by name; `attr` is the predicate of a comparison."""
+    properties: dict[str, Any] = {}
+    if name == "arith.cmpf":
+        properties["predicate"] = builtin.IntegerAttr(_FLOAT_PREDICATES.index(str(attr)), 64)
+    elif name == "arith.cmpi":
+        properties["predicate"] = builtin.IntegerAttr(_INTEGER_PREDICATES.index(str(attr)), 64)
+    made = op_type(name).build(operands=list(args), result_types=[mlir.element(dtype)], properties=properties)
+    return emit.add(made)
+
+
+def evaluate(
+    emit: Emitter, body: Sequence[Scalar], args: Mapping[int, SSAValue], coordinate: Coordinate
+) -> list[SSAValue]:
+    """Append the ops of a body; `args` are the values of its inputs by operand number. Returns one value an entry."""
+    found: list[SSAValue] = []
+    for entry in body:
+        match entry.op:
+            case "in":
+                found.append(args[entry.attr])  # type: ignore[index]
+            case "const":
+                found.append(constant(emit, entry.attr, entry.dtype))  # type: ignore[arg-type]
+            case "index":
+                found.append(_coordinate(emit, entry, coordinate))
+            case _:
+                found.append(apply(emit, entry.op, [found[a] for a in entry.args], entry.dtype, entry.attr))
+    return found
+
+
+def _coordinate(emit: Emitter, entry: Scalar, coordinate: Coordinate) -> SSAValue:
+    value, is_lane = coordinate(entry)
+    if is_lane:
+        lane = emit.add(linalg.IndexOp(0))
+        value = lane if value is None else emit.add(arith.AddiOp(lane, value))
+    assert value is not None
+    if entry.dtype == "index":
+        return value
+    if is_float(entry.dtype):
+        whole = emit.add(arith.IndexCastOp(value, builtin.i32))
+        return apply(emit, "arith.sitofp", [whole], entry.dtype)
+    return emit.add(arith.IndexCastOp(value, mlir.element(entry.dtype)))
+
+
+def generic(
+    emit: Emitter,
+    operands: Sequence[SSAValue],
+    results: Sequence[tuple[int, str]],
+    fill: Callable[[list[SSAValue]], Sequence[SSAValue]],
+) -> list[SSAValue]:
+    """Append an all-parallel linalg.generic over one dim; operands of one element (or rank 0) are splat.
+
+    `results` are (elements, type); `fill` appends the body and returns what it yields.
+    """
+    length = max(n for n, _ in results)
+    kinds = [(n,) for n, _ in results]
+    empties = [
+        emit.add(tensor.EmptyOp([], mlir.tensor(k, d))) for k, (_, d) in zip(kinds, results, strict=True)
+    ]
+    maps = [_map_of(v, length) for v in operands] + [identity_map()] * len(results)
+    scalars = [v.type.element_type for v in operands] + [mlir.element(d) for _, d in results]  # type: ignore[attr-defined]
+    block = Block(arg_types=scalars)
+    with emit.inside(block):
+        yielded = fill(list(block.args[: len(operands)]))
+        block.add_op(linalg.YieldOp(*yielded))
+    made = linalg.GenericOp(
+        list(operands),
+        empties,
+        Region(block),
+        maps,
+        [linalg.IteratorTypeAttr(linalg.IteratorType.PARALLEL)],
+        [e.type for e in empties],
+    )
+    emit.block.add_op(made)
+    return list(made.results)
+
+
+def _map_of(value: SSAValue, length: int) -> Any:
+    shape = value.type.get_shape()  # type: ignore[attr-defined]
+    if len(shape) == 0:
+        return splat_map(0)
+    return identity_map() if shape[0] == length else splat_map(1)
+
+
+COMBINE = {
+    ("add", True): "arith.addf", ("add", False): "arith.addi",
+    ("mul", True): "arith.mulf", ("mul", False): "arith.muli",
+    ("max", True): "arith.maximumf", ("max", False): "arith.maxsi",
+    ("min", True): "arith.minimumf", ("min", False): "arith.minsi",
+    ("or", False): "arith.ori", ("and", False): "arith.andi",
+}  # fmt: skip
+"""The op that combines two partial results, by (combiner, whether the type is a float)."""
+
+
+def neutral(combiner: str, dtype: str) -> float | int:
+    """Return the value that changes nothing under a combiner."""
+    if combiner in ("add", "or"):
+        return 0
+    if combiner == "mul":
+        return 1
+    if combiner == "and":
+        return -1 if dtype != "i1" else 1
+    if is_float(dtype):
+        return -math.inf if combiner == "max" else math.inf
+    bits = mlir.element(dtype).width.data
+    if bits == 1:
+        return 0 if combiner == "max" else 1
+    return -(1 << (bits - 1)) if combiner == "max" else (1 << (bits - 1)) - 1
+
+
+def combine(emit: Emitter, combiner: str, dtype: str, a: SSAValue, b: SSAValue) -> SSAValue:
+    """Append the op that combines two scalars."""
+    return apply(emit, COMBINE[combiner, is_float(dtype)], [a, b], dtype)
+
+
+def reduce_row(emit: Emitter, row: SSAValue, combiner: str, dtype: str, init: float | int) -> SSAValue:
+    """Append the reduction of a row of `dtype` to a rank-0 tensor, starting from a number."""
+    empty = emit.add(tensor.EmptyOp([], mlir.tensor((), dtype)))
+    start = constant(emit, init, dtype)
+    filled = emit.add(linalg.FillOp([start], [empty], [empty.type]))
+    scalar = mlir.element(dtype)
+    block = Block(arg_types=[scalar, scalar])
+    with emit.inside(block):
+        block.add_op(linalg.YieldOp(combine(emit, combiner, dtype, block.args[0], block.args[1])))
+    dims = mlir.dense([0])
+    made = linalg.ReduceOp.build(
+        operands=[[row], [filled]],
+        properties={"dimensions": dims},
+        result_types=[[filled.type]],
+        regions=[Region(block)],
+    )
+    emit.block.add_op(made)
+    return made.results[0]

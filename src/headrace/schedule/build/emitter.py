@@ -1,0 +1,262 @@
+"""Where KTDF ops are made: an insertion point, constants of the function, loops, corelets, pipelines and transfers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects import affine, arith, builtin, memref, scf
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
+
+from headrace.ir import ktdf
+from headrace.schedule.build import mlir
+from headrace.schedule.build.indices import Index, of, subscripts
+
+INDEX = builtin.IndexType()
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A typed window on the channel from one unit kind to another."""
+
+    source: str
+    target: str
+    count: int
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box of a memref: corner, extents, and (for readers) the order in which its dims are walked."""
+
+    memory: SSAValue
+    corner: tuple[Index, ...]
+    sizes: tuple[int, ...]
+    order: tuple[int, ...] | None = None
+
+
+class Emitter:
+    """Appends ops at an insertion point of one function."""
+
+    index_type = INDEX
+
+    def __init__(self) -> None:
+        self.head_constants, self.head, self.body = Block(), Block(), Block()
+        self.block = self.body
+        self._constants: dict[int, SSAValue] = {}
+
+    def finish(self, entry: Block) -> None:
+        """Move everything into the entry block of the function: constants, head, body."""
+        for block in (self.head_constants, self.head, self.body):
+            for op in list(block.ops):
+                op.detach()
+                entry.add_op(op)
+
+    def at_head(self) -> AbstractContextManager[None]:
+        """Append to the head of the function for a while: views, buffers and numbers per core stand there."""
+        return self.inside(self.head)
+
+    def add(self, op: Operation, name: str = "") -> Any:
+        """Append an op; return its only result, or the op if it has none or several."""
+        self.block.add_op(op)
+        if len(op.results) == 1:
+            if name:
+                op.results[0].name_hint = name
+            return op.results[0]
+        return op
+
+    @contextmanager
+    def inside(self, block: Block) -> Iterator[None]:
+        """Append to `block` for a while."""
+        outer, self.block = self.block, block
+        try:
+            yield
+        finally:
+            self.block = outer
+
+    def constant(self, value: int) -> SSAValue:
+        """Return an index constant at the head of the function."""
+        if value not in self._constants:
+            op = arith.ConstantOp(builtin.IntegerAttr(value, INDEX))
+            op.result.name_hint = f"c{value}" if value >= 0 else f"m{-value}"
+            self.head_constants.add_op(op)
+            self._constants[value] = op.result
+        return self._constants[value]
+
+    def value(self, index: Index, name: str = "") -> SSAValue:
+        """Return an index as one SSA value, by affine.apply if it is more than one."""
+        if not index.terms:
+            return self.constant(index.const)
+        if index.const == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
+            return index.terms[0][0]
+        operands, amap = subscripts([index])
+        return self.add(affine.ApplyOp(operands, amap), name)
+
+    def quotient(self, index: Index, divisor: int, name: str = "") -> Index:
+        """Return index floordiv divisor."""
+        return self._divided(index, AffineDimExpr(0) // divisor, lambda v: v // divisor, divisor == 1, name)
+
+    def remainder(self, index: Index, divisor: int, name: str = "") -> Index:
+        """Return index mod divisor."""
+        if divisor == 1:
+            return Index(0)
+        return self._divided(index, AffineDimExpr(0) % divisor, lambda v: v % divisor, False, name)
+
+    def _divided(self, index: Index, expr: AffineExpr, fold: Any, is_same: bool, name: str) -> Index:
+        if is_same:
+            return index
+        if not index.terms:
+            return Index(fold(index.const))
+        operand = self.value(index)
+        amap = builtin.AffineMapAttr(AffineMap(1, 0, (expr,)))
+        return of(self.add(affine.ApplyOp([operand], amap), name))
+
+    @contextmanager
+    def loop(self, count: int | Index, name: str, mark: str = "", start: int = 0) -> Iterator[Index]:
+        """Open `for name = start to count`; mark "parallel_loop" makes it a point loop."""
+        upper = self.constant(count) if isinstance(count, int) else self.value(count)
+        block = Block(arg_types=[INDEX])
+        block.args[0].name_hint = name
+        op = scf.ForOp(self.constant(start), upper, self.constant(1), [], block)
+        if mark:
+            op.attributes["loop_type"] = ktdf.LoopTypeAttr(ktdf.LoopKind(mark))
+        with self.inside(block):
+            yield of(block.args[0])
+            block.add_op(scf.YieldOp())
+        self.add(op)
+
+    @contextmanager
+    def corelets(self, count: int) -> Iterator[Index]:
+        """Open a parallel over the corelets of the core; yields the corelet number."""
+        if count == 1:
+            yield Index(0)
+            return
+        block = Block(arg_types=[INDEX, INDEX])
+        block.args[0].name_hint, block.args[1].name_hint = "i", "cl"
+        with self.inside(block):
+            yield of(block.args[1])
+            block.add_op(ktdf.ParallelYieldOp())
+        bounds = [[self.constant(v)] for v in (0, count, 1)]
+        number = builtin.IntegerAttr(count, builtin.i64)
+        self.add(
+            ktdf.ParallelOp.build(
+                operands=bounds, properties={"num_instances": number}, regions=[Region(block)]
+            )
+        )
+
+    @contextmanager
+    def pipeline(self, slots: Sequence[Slot] = (), copies: int = 1) -> Iterator[Pipeline]:
+        """Open a pipeline whose private part allocates one FIFO slot for each entry of `slots`."""
+        block = Block()
+        with self.inside(block):
+            pipeline = Pipeline(self, block, tuple(dict.fromkeys(slots)))
+            yield pipeline
+            pipeline.close()
+        properties = {"modulo": builtin.IntegerAttr(copies, builtin.i64)} if copies > 1 else {}
+        self.add(ktdf.PipelineOp.build(properties=properties, regions=[Region(block)]))
+
+    def alloc(self, shape: Sequence[int], dtype: str, name: str) -> SSAValue:
+        """Return a new scratchpad buffer."""
+        op = memref.AllocOp([], [], mlir.buffer(tuple(shape), dtype))
+        op.memref.name_hint = name
+        return self.add(op)
+
+    def transfer(
+        self, source: Box | tuple[SSAValue, int], target: Box | tuple[SSAValue, int], **attributes: Any
+    ) -> None:
+        """Append a data_transfer between boxes and slots (a slot with its element count)."""
+        operands: list[Any] = []
+        properties: dict[str, Any] = {}
+        for side, end in (("source", source), ("dest", target)):
+            if isinstance(end, Box):
+                indices, amap = subscripts(end.corner)
+                operands += [[end.memory], indices, []]
+                properties[f"{side}_map"] = amap
+                properties[f"static_{side}_sizes"] = mlir.dense(end.sizes)
+                if end.order is not None and end.order != tuple(range(len(end.order))):
+                    attributes["headrace.order"] = permutation(end.order)
+            else:
+                operands += [[end[0]], [], []]
+                properties[f"static_{side}_sizes"] = mlir.dense([end[1]])
+        self.add(ktdf.DataTransferOp.build(operands=operands, properties=properties, attributes=attributes))
+
+
+class Pipeline:
+    """An open pipeline: stages in text order, each depending on the one before through a token."""
+
+    def __init__(self, emitter: Emitter, block: Block, slots: tuple[Slot, ...]) -> None:
+        self.emitter, self.block, self.slots = emitter, block, slots
+        self.stages: list[tuple[str, Block]] = []
+        slot_types = [mlir.slot(s.source, s.target, s.count, s.dtype) for s in slots]
+        self.private = Block()
+        self._values: dict[Slot, SSAValue] = {}
+        self._slot_types = slot_types
+        self._holder = Block(arg_types=slot_types)
+        for slot, arg in zip(slots, self._holder.args, strict=True):
+            self._values[slot] = arg
+
+    def slot(self, slot: Slot) -> SSAValue:
+        """Return the slot value inside the pipeline."""
+        return self._values[slot]
+
+    @contextmanager
+    def stage(self, unit: str) -> Iterator[None]:
+        """Open the stage of a unit kind."""
+        block = Block()
+        with self.emitter.inside(block):
+            yield
+        self.stages.append((unit, block))
+
+    def close(self) -> None:
+        """Emit the private part and the stages."""
+        tokens = len(self.stages) - 1
+        emit = self.emitter
+        results: list[SSAValue] = []
+        if self.slots or tokens > 0:
+            results = self._private(tokens)
+        for slot, made in zip(self.slots, results, strict=False):
+            self._values[slot].replace_all_uses_with(made)
+            made.name_hint = f"{slot.source}_{slot.target}".lower()
+        found = results[len(self.slots) :]
+        for k, (unit, block) in enumerate(self.stages):
+            depends = [found[k - 1 : k] if k else [], found[k : k + 1]]
+            units = builtin.ArrayAttr([builtin.StringAttr(unit)])
+            emit.add(
+                ktdf.StageOp.build(
+                    operands=depends, properties={"applicable_units": units}, regions=[Region(block)]
+                )
+            )
+
+    def _private(self, tokens: int) -> list[SSAValue]:
+        emit = self.emitter
+        with emit.inside(self.private):
+            made: list[SSAValue] = [
+                emit.add(ktdf.FifoAllocateOp.build(operands=[[]], result_types=[[t]]))
+                for t in self._slot_types
+            ]
+            made += [
+                emit.add(ktdf.CreateTokenOp.build(result_types=[ktdf.TokenType()])) for _ in range(tokens)
+            ]
+            self.private.add_op(ktdf.PrivateYieldOp.build(operands=[made]))
+        op = ktdf.PrivateOp.build(result_types=[[v.type for v in made]], regions=[Region(self.private)])
+        self.block.add_op(op)
+        return list(op.results)
+
+
+def permutation(order: Sequence[int]) -> Any:
+    """Return the map that lists a box's dims from the slowest to the fastest walked."""
+    results = tuple(AffineDimExpr(k) for k in order)
+    return builtin.AffineMapAttr(AffineMap(len(order), 0, results))
+
+
+def identity_map(rank: int = 1) -> Any:
+    """Return the identity map."""
+    return builtin.AffineMapAttr(AffineMap.identity(rank))
+
+
+def splat_map(results: int) -> Any:
+    """Return (d0) -> (0, ...) with that many results."""
+    return builtin.AffineMapAttr(AffineMap(1, 0, (AffineConstantExpr(0),) * results))

@@ -1,0 +1,123 @@
+"""One function of KTDF for each class of cores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects import builtin, func
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, StringAttr, i64
+from xdsl.ir import Block, Region
+
+from headrace.arch.device import Device
+from headrace.ir.ktdp.views import GetComputeTileIdOp
+from headrace.schedule.build.emitter import INDEX, Emitter
+from headrace.schedule.build.indices import Index, of
+from headrace.schedule.build.memory import Memory
+from headrace.schedule.build.phases import build_phase
+from headrace.schedule.build.vector import Phase
+from headrace.schedule.fuse import Group
+from headrace.schedule.graph import Arg, Linear, Loop, PerCore
+from headrace.schedule.outline import LoopItem, Outline
+from headrace.schedule.plan import ClassPlan
+from headrace.schedule.shape import Homes, shape
+
+Items = Sequence[Group | LoopItem]
+
+
+def class_function(
+    name: str,
+    args: Sequence[Arg],
+    outline: Outline,
+    homes: Homes,
+    plan: ClassPlan,
+    scratch: Mapping[str, str],
+    device: Device,
+) -> func.FuncOp:
+    """Return the function of one class; `scratch` maps values kept in device memory to their argument's name."""
+    entry = Block(arg_types=[INDEX] * len(args))
+    for value, arg in zip(entry.args, args, strict=True):
+        value.name_hint = arg.name.removeprefix("%")
+    emit = Emitter()
+    with emit.at_head():
+        core = Index(0)
+        if len(plan.cores) > 1 or plan.cores != (0,):
+            core = of(emit.add(GetComputeTileIdOp(1), "core"))
+    offsets = {v: (arg, _region(outline, v, len(plan.cores))) for v, arg in scratch.items()}
+    memory = Memory(
+        emit,
+        {a.name: v for a, v in zip(args, entry.args, strict=True)},
+        plan.cores,
+        core,
+        outline.ranges,
+        offsets,
+    )
+    for value, place in homes.items():
+        if place.kind == "lx":
+            memory.home_elements[value] = _elements(outline, value)
+    phases = iter(plan.phases)
+    _items(outline.items, Context(emit, memory, device, outline, homes, plan), phases)
+    emit.finish(entry)
+    entry.add_op(func.ReturnOp())
+    made = func.FuncOp(name, ([INDEX] * len(args), []), Region(entry))
+    made.attributes["grid"] = ArrayAttr([IntegerAttr(len(plan.cores), i64)])
+    made.attributes["headrace.cores"] = DenseArrayBase.from_list(i64, list(plan.cores))
+    return made
+
+
+class Context:
+    """What emitting the items of a class needs."""
+
+    def __init__(
+        self, emit: Emitter, memory: Memory, device: Device, outline: Outline, homes: Homes, plan: ClassPlan
+    ) -> None:
+        self.emit, self.memory, self.device = emit, memory, device
+        self.outline, self.homes, self.plan = outline, homes, plan
+
+
+def _items(items: Items, context: Context, phases) -> None:  # type: ignore[no-untyped-def]
+    for item in items:
+        if isinstance(item, LoopItem):
+            _loop(item, context, phases)
+            continue
+        plan = next(phases)
+        made = shape(item, context.outline, context.homes)
+        build_phase(Phase(context.emit, context.memory, context.device, made, plan, context.plan.cores))
+
+
+def _loop(item: LoopItem, context: Context, phases) -> None:  # type: ignore[no-untyped-def]
+    loop: Loop = item.loop
+    trips = context.memory.number(Linear(loop.trip))
+    with context.emit.loop(trips, loop.name.removeprefix("%")) as number:
+        context.memory.loops[loop.name] = number * loop.step + context.memory.number(loop.start)
+        _items(item.body, context, phases)
+    del context.memory.loops[loop.name]
+
+
+def _elements(outline: Outline, value: str) -> int:
+    count = 1
+    for extent in outline.names.values[value].shape:
+        count *= extent
+    return count
+
+
+def _region(outline: Outline, value: str, cores: int) -> Linear:
+    """Where each core's part of a scratch argument begins: one core after the other."""
+    size = _elements(outline, value)
+    return Linear(PerCore(tuple(k * size for k in range(cores)))) if cores > 1 else Linear()
+
+
+def argument_attribute(args: Sequence[Arg]) -> ArrayAttr:  # type: ignore[type-arg]
+    """Return `headrace.args`."""
+    entries = []
+    for arg in args:
+        entries.append(
+            builtin.DictionaryAttr(
+                {
+                    "name": StringAttr(arg.name.removeprefix("%")),
+                    "dtype": StringAttr(arg.dtype),
+                    "shape": DenseArrayBase.from_list(i64, list(arg.shape)),
+                    "role": StringAttr(arg.role),
+                }
+            )
+        )
+    return ArrayAttr(entries)

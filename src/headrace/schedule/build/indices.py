@@ -1,0 +1,57 @@
+"""Index values while KTDF is built: constants plus multiples of SSA values, turned into subscripts at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import AffineMapAttr
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+
+
+@dataclass(frozen=True)
+class Index:
+    """const + sum of factor x value over SSA values of type index."""
+
+    const: int = 0
+    terms: tuple[tuple[SSAValue, int], ...] = ()
+
+    def __add__(self, other: Index | int) -> Index:
+        if isinstance(other, int):
+            return Index(self.const + other, self.terms)
+        factors = dict(self.terms)
+        for value, factor in other.terms:
+            factors[value] = factors.get(value, 0) + factor
+        return Index(self.const + other.const, tuple((v, f) for v, f in factors.items() if f))
+
+    def __mul__(self, factor: int) -> Index:
+        return Index(self.const * factor, tuple((v, f * factor) for v, f in self.terms if factor))
+
+
+def of(value: SSAValue) -> Index:
+    """Return the index that is one SSA value."""
+    return Index(0, ((value, 1),))
+
+
+def subscripts(indices: Sequence[Index]) -> tuple[list[SSAValue], Any]:
+    """Return the operands and the affine map attribute of a list of subscripts."""
+    operands: list[SSAValue] = []
+    positions: dict[SSAValue, int] = {}
+    results = []
+    for index in indices:
+        expr = None
+        for value, factor in index.terms:
+            if value not in positions:
+                positions[value] = len(operands)
+                operands.append(value)
+            dim = AffineExpr.dimension(positions[value])
+            term = dim if factor == 1 else dim * AffineExpr.constant(factor)
+            expr = term if expr is None else expr + term
+        if expr is None:
+            expr = AffineExpr.constant(index.const)
+        elif index.const:
+            expr = expr + AffineExpr.constant(index.const)
+        results.append(expr)
+    return operands, AffineMapAttr(AffineMap(len(operands), 0, tuple(results)))

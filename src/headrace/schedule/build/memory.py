@@ -1,0 +1,231 @@
+"""Memory as one function sees it: views of arguments, scratchpad buffers, numbers per core, boxes of operands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import AffineSetAttr
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineDimExpr, AffineSet
+
+from headrace.ir.ktdp.spaces import memory_space
+from headrace.ir.ktdp.views import ConstructMemoryViewOp
+from headrace.schedule.build import mlir, percore
+from headrace.schedule.build.emitter import Box, Emitter
+from headrace.schedule.build.indices import Index, of
+from headrace.schedule.graph import Linear
+from headrace.schedule.linear import digits, upper
+from headrace.schedule.shape import Operand
+from headrace.schedule.storage import Storage
+
+Origin = Mapping[str, Index]
+
+
+@dataclass(frozen=True)
+class Buffered:
+    """An operand as a stage addresses it: a memref whose dims are `dims` (None: extent 1), cornered at `base`."""
+
+    memory: SSAValue
+    dims: tuple[str | None, ...]
+    base: tuple[Index, ...]
+
+    def box(
+        self, at: Mapping[str, Index], sizes: Mapping[str, int], order: Sequence[str] | None = None
+    ) -> Box:
+        """Return the box at coordinates `at` of extents `sizes`; dims not named: coordinate 0, extent 1.
+
+        `order` lists dims from the slowest to the fastest walked, others first.
+        """
+        corner = tuple(
+            b if d is None else b + at.get(d, Index(0)) for d, b in zip(self.dims, self.base, strict=True)
+        )
+        extents = tuple(1 if d is None else sizes.get(d, 1) for d in self.dims)
+        walked = None
+        if order is not None:
+            first = [k for k, d in enumerate(self.dims) if d not in order]
+            walked = (*first, *(self.dims.index(d) for d in order if d in self.dims))
+        return Box(self.memory, corner, extents, walked)
+
+
+@dataclass
+class Memory:
+    """Views and buffers of one function; `loops` maps the loop variables of the graph in scope to their values."""
+
+    emit: Emitter
+    arguments: Mapping[str, SSAValue]
+    cores: tuple[int, ...]
+    core: Index
+    ranges: Mapping[str, tuple[int, int]]
+    scratch: Mapping[str, tuple[str, Linear]]
+    loops: dict[str, Index] = field(default_factory=dict)
+    _views: dict[Any, SSAValue] = field(default_factory=dict)
+    _homes: dict[tuple[str, tuple[int, ...]], SSAValue] = field(default_factory=dict)
+    _names: dict[str, int] = field(default_factory=dict)
+
+    def number(self, value: Linear) -> Index:
+        """Return a linear number as an index: the core's constant plus loop variables."""
+        found = percore.index(self.emit, value.const, self.cores, self.core)
+        for name, factor in value.terms:
+            found = found + self.loops[name] * factor
+        return found
+
+    def alloc(self, shape: Sequence[int], dtype: str, stem: str) -> SSAValue:
+        """Return a new scratchpad buffer named after `stem`."""
+        count = self._names[stem] = self._names.get(stem, -1) + 1
+        name = f"{stem}_{count}" if count else stem
+        with self.emit.at_head():
+            return self.emit.alloc(shape, dtype, name)
+
+    def operand(
+        self, operand: Operand, extents: Mapping[str, int], dims: Sequence[str] | None = None
+    ) -> Buffered:
+        """Return an operand as it lies in memory, its dims in the order given or by falling strides."""
+        if operand.storage.kind == "lx":
+            return self._home(operand, extents)
+        order = tuple(dims if dims is not None else operand.surface.dims)
+        return self._view(operand, extents, order)
+
+    def _view(self, operand: Operand, extents: Mapping[str, int], order: tuple[str, ...]) -> Buffered:
+        arg, start = operand.storage.name, operand.surface.base
+        if operand.storage.kind == "scratch":
+            arg, offset = self.scratch[operand.storage.name]
+            from headrace.schedule.linear import add
+
+            start = add(start, offset)
+        falling = [d for d in operand.surface.dims if d in order]
+        strides = [operand.surface.stride(d) for d in falling]
+        found = digits(start, strides)
+        if len(found) > len(falling):
+            strides.append(1)
+        sizes = [
+            upper(digit, self.ranges) + (extents[falling[k]] if k < len(falling) else 1)
+            for k, digit in enumerate(found)
+        ]
+        ranked = [*order, *[None] * (len(found) - len(falling))]
+        if not ranked:
+            ranked, strides, sizes, found = [None], [1], [1], [Linear()]
+        place = [falling.index(d) if d is not None else len(falling) for d in ranked]
+        if not falling:
+            place = list(range(len(ranked)))
+        memory = self._construct(
+            arg, operand.dtype, tuple(sizes[p] for p in place), tuple(strides[p] for p in place)
+        )
+        return Buffered(memory, tuple(ranked), tuple(self.number(found[p]) for p in place))
+
+    def _construct(self, arg: str, dtype: str, sizes: tuple[int, ...], strides: tuple[int, ...]) -> SSAValue:
+        key = (arg, dtype, sizes, strides)
+        if key not in self._views:
+            properties = {
+                "static_sizes": mlir.dense(sizes),
+                "static_strides": mlir.dense(strides),
+                "memory_space": memory_space("global"),
+                "coordinate_set": box_set(sizes),
+            }
+            made = ConstructMemoryViewOp.build(
+                operands=[self.arguments[arg], [], []],
+                properties=properties,
+                result_types=[mlir.view(sizes, strides, dtype)],
+            )
+            stem = f"{arg.removeprefix('%')}_view"
+            count = self._names[stem] = self._names.get(stem, -1) + 1
+            with self.emit.at_head():
+                self._views[key] = self.emit.add(made, f"{stem}_{count}" if count else stem)
+        return self._views[key]
+
+    def _home(self, operand: Operand, extents: Mapping[str, int]) -> Buffered:
+        """A whole value in the scratchpad, seen as an array whose dims are the access's."""
+        total = self.home_elements[operand.storage.name]
+        dims = list(operand.surface.dims)
+        strides = [operand.surface.stride(d) for d in dims]
+        found = digits(operand.surface.base, strides)
+        ranked: list[str | None] = [*dims]
+        if not strides or strides[-1] != 1:
+            strides.append(1)
+            ranked.append(None)
+            found += [Linear()] * (len(strides) - len(found))
+        sizes = [total // strides[0], *(a // b for a, b in zip(strides, strides[1:], strict=False))]
+        memory = self._reshaped(operand.storage.name, operand.dtype, tuple(sizes))
+        return Buffered(memory, tuple(ranked), tuple(self.number(d) for d in found))
+
+    home_elements: dict[str, int] = field(default_factory=dict)
+
+    def _reshaped(self, name: str, dtype: str, sizes: tuple[int, ...]) -> SSAValue:
+        if (name, sizes) in self._homes:
+            return self._homes[name, sizes]
+        known = [k for k in self._homes if k[0] == name]
+        if not known:
+            stem = name.removeprefix("%").replace(".", "_")
+            made = self.alloc(sizes, dtype, stem if not stem[:1].isdigit() else f"v{stem}")
+        else:
+            with self.emit.at_head():
+                made = _other_shape(self.emit, self._homes[known[0]], sizes, dtype)
+        self._homes[name, sizes] = made
+        return made
+
+
+def _other_shape(emit: Emitter, source: SSAValue, sizes: tuple[int, ...], dtype: str) -> SSAValue:
+    """Append collapse_shape and expand_shape: the same elements in another shape."""
+    shape = source.type.get_shape()  # type: ignore[attr-defined]
+    total = prod(shape)
+    if len(shape) > 1:
+        source = emit.add(_collapse(source, len(shape), total, dtype))
+    return source if len(sizes) == 1 else emit.add(_expand(source, sizes, dtype))
+
+
+def _groups(rank: int) -> Any:
+    from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i64
+
+    return ArrayAttr([ArrayAttr([IntegerAttr(k, i64) for k in range(rank)])])
+
+
+def _collapse(source: SSAValue, rank: int, total: int, dtype: str) -> Any:
+    return memref.CollapseShapeOp.build(
+        operands=[source],
+        properties={"reassociation": _groups(rank)},
+        result_types=[mlir.buffer((total,), dtype)],
+    )
+
+
+def _expand(source: SSAValue, sizes: tuple[int, ...], dtype: str) -> Any:
+    return memref.ExpandShapeOp.build(
+        operands=[source, []],
+        properties={"reassociation": _groups(len(sizes)), "static_output_shape": mlir.dense(sizes)},
+        result_types=[mlir.buffer(sizes, dtype)],
+    )
+
+
+def box_set(sizes: Sequence[int]) -> Any:
+    """Return the set of all coordinates of a box."""
+    constraints = []
+    for k, size in enumerate(sizes):
+        dim = AffineDimExpr(k)
+        constraints.append(AffineConstraintExpr(AffineConstraintKind.ge, dim, 0))  # type: ignore[arg-type]
+        constraints.append(AffineConstraintExpr(AffineConstraintKind.ge, dim * -1 + size - 1, 0))  # type: ignore[arg-type]
+    return AffineSetAttr(AffineSet(len(sizes), 0, tuple(constraints)))
+
+
+def tile_buffer(
+    memory: Memory,
+    operand: Operand,
+    dims: Sequence[str | None],
+    tile: Mapping[str, int],
+    copies: int,
+    stem: str,
+) -> list[SSAValue]:
+    """Return the copies of a scratchpad buffer for one tile of an operand."""
+    sizes = [1 if d is None else tile[d] for d in dims]
+    return [memory.alloc(sizes, operand.dtype, stem) for _ in range(copies)]
+
+
+def storage_name(storage: Storage) -> str:
+    """Return a name for buffers of a storage."""
+    return storage.name.removeprefix("%").replace(".", "_").replace("#", "_")
+
+
+def value(index: SSAValue) -> Index:
+    """Return the index that is an SSA value."""
+    return of(index)

@@ -1,0 +1,67 @@
+"""MLIR types and attributes by the names our data uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from xdsl.dialects import builtin
+from xdsl.dialects.builtin import IntegerType, MemRefType, TensorType
+
+from headrace.ir.ktdf import FifoSlotType
+from headrace.ir.ktdp.spaces import memory_space
+from headrace.ir.parser import TextParser
+
+
+@cache
+def element(dtype: str) -> Any:
+    """Return the MLIR type of an element type name."""
+    floats = {"f16": builtin.f16, "bf16": builtin.bf16, "f32": builtin.f32, "f64": builtin.f64}
+    if dtype in floats:
+        return floats[dtype]
+    if dtype == "index":
+        return builtin.IndexType()
+    if dtype.startswith("i") and dtype[1:].isdigit():
+        return IntegerType(int(dtype[1:]))
+    return attribute(dtype)
+
+
+@cache
+def attribute(text: str) -> Any:
+    """Return the attribute or type a text spells."""
+    from headrace.ir.context import context
+
+    parser = TextParser(context(), text, "<type>")
+    return parser.parse_optional_type() or parser.parse_attribute()
+
+
+@cache
+def tensor(shape: tuple[int, ...], dtype: str) -> Any:
+    """Return tensor<shape x dtype>."""
+    return TensorType(element(dtype), shape)
+
+
+@cache
+def buffer(shape: tuple[int, ...], dtype: str) -> Any:
+    """Return the type of a scratchpad buffer."""
+    return MemRefType(element(dtype), shape, memory_space=memory_space("ct_local"))
+
+
+@cache
+def view(shape: tuple[int, ...], strides: tuple[int, ...], dtype: str) -> Any:
+    """Return the type of a view of device memory."""
+    return MemRefType(element(dtype), shape)
+
+
+@cache
+def slot(source: str, target: str, count: int, dtype: str) -> Any:
+    """Return the type of a FIFO slot between two unit kinds."""
+    return FifoSlotType(
+        builtin.StringAttr(source), builtin.StringAttr(target), builtin.IntAttr(count), element(dtype)
+    )
+
+
+def dense(values: Sequence[int]) -> Any:
+    """Return array<i64: values>."""
+    return builtin.DenseArrayBase.from_list(builtin.i64, list(values))

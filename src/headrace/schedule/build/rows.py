@@ -1,0 +1,217 @@
+"""The vector unit's side of a vector phase: receive a row, evaluate the passes, send the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects import builtin
+from xdsl.ir import SSAValue
+
+from headrace.ir import ktdf
+from headrace.schedule.build import bodies, mlir
+from headrace.schedule.build.emitter import Emitter, Pipeline, Slot
+from headrace.schedule.build.indices import Index
+from headrace.schedule.build.memory import Buffered
+from headrace.schedule.graph import Compute, Linear, Scalar
+from headrace.schedule.passes import Step, accumulator_dtype, has_lane
+from headrace.schedule.shape import Operand, Shape
+from headrace.schedule.units import Units
+
+if TYPE_CHECKING:
+    from headrace.schedule.build.vector import Loops, Phase
+
+
+def selected(emit: Emitter, buffers: Sequence[Buffered], number: Index) -> Buffered:
+    """Return the copy of a rotating buffer that tile `number` uses."""
+    if len(buffers) == 1:
+        return buffers[0]
+    phases = builtin.IntegerAttr(len(buffers), builtin.i64)
+    phase = emit.add(
+        ktdf.BufferPhaseOp.build(
+            operands=[[emit.value(number)]], properties={"num_phases": phases}, result_types=[emit.index_type]
+        ),
+        "phase",
+    )
+    memories = [b.memory for b in buffers]
+    made = emit.add(
+        ktdf.SelectMemrefOp.build(operands=[phase, memories], result_types=[memories[0].type]), "copy"
+    )
+    return Buffered(made, buffers[0].dims, buffers[0].base)
+
+
+class Slots:
+    """The FIFO slots of a vector phase: one for each (channel, message type)."""
+
+    def __init__(self, units: Units, lane: str, step: int, shape: Shape, made: Step) -> None:
+        self.units, self.lane, self.step, self.shape, self.made = units, lane, step, shape, made
+
+    def input(self, operand: Operand) -> Slot:
+        """Return the slot of an operand's messages."""
+        return Slot(
+            self.units.reader,
+            self.units.vector,
+            self.step if has_lane(operand, self.lane) else 1,
+            operand.dtype,
+        )
+
+    def output(self, value: str) -> Slot:
+        """Return the slot of a result's messages."""
+        found = next(o for o in self.shape.outputs if o.value == value)
+        return Slot(
+            self.units.vector, self.units.writer, self.step if has_lane(found, self.lane) else 1, found.dtype
+        )
+
+    def all(self) -> list[Slot]:
+        """Return every slot once."""
+        reads = [*self.made.resident, *(o for p in self.made.passes for o in p.reads)]
+        return list(
+            dict.fromkeys([*map(self.input, reads), *(self.output(o.value) for o in self.shape.outputs)])
+        )
+
+
+def receive(emit: Emitter, pipe: Pipeline, slot: Slot, shape: tuple[int, ...] | None = None) -> SSAValue:
+    """Append a read_from_fifo."""
+    result = mlir.tensor(shape or (slot.count,), slot.dtype)
+    return emit.add(ktdf.ReadFromFifoOp.create(operands=[pipe.slot(slot)], result_types=[result]))
+
+
+def send(emit: Emitter, pipe: Pipeline, slot: Slot, value: SSAValue) -> None:
+    """Append a write_to_fifo."""
+    emit.add(ktdf.WriteToFifoOp.create(operands=[value, pipe.slot(slot)]))
+
+
+def compute(
+    phase: Phase, made: Step, slots: Slots, pipe: Pipeline, loops: Loops, origin: Mapping[str, Index]
+) -> None:
+    """Emit the stage of the vector unit."""
+    emit = phase.emit
+    known: dict[Operand, SSAValue] = {o: receive(emit, pipe, slots.input(o)) for o in made.resident}
+    with loops.nest() as at:
+        row = Row(
+            phase, made, slots.step, known, lambda dim: origin.get(dim, Index(0)) + at.get(dim, Index(0))
+        )
+        for one in made.passes:
+            row.run(one.reads, one.computes, lambda o: receive(emit, pipe, slots.input(o)))
+        for value in dict.fromkeys(o.value for o in phase.shape.outputs):
+            send(emit, pipe, slots.output(value), row.values[value])
+
+
+class Row:
+    """One step being emitted: tensors by value name, and what is received in its passes."""
+
+    def __init__(
+        self,
+        phase: Phase,
+        made: Step,
+        elements: int,
+        known: Mapping[Operand, SSAValue],
+        where: Callable[[str], Index],
+    ) -> None:
+        self.phase, self.made, self.elements, self.where = phase, made, elements, where
+        self.received: dict[Operand, SSAValue] = dict(known)
+        self.values: dict[str, SSAValue] = {}
+        self.lane = phase.plan.lane
+
+    def run(
+        self, reads: Sequence[Operand], computes: Sequence[int], receive_one: Callable[[Operand], SSAValue]
+    ) -> None:
+        """Emit one pass."""
+        for operand in reads:
+            self.received[operand] = receive_one(operand)
+        for number in computes:
+            self.evaluate(number, self.phase.shape.group.computes[number])
+
+    def evaluate(self, number: int, compute: Compute) -> None:
+        """Emit one Compute: its pointwise part, then its reductions."""
+        emit = self.phase.emit
+        elements = self.elements if self.made.is_vector[number] else 1
+        operands = [self.operand(number, i, compute) for i in range(len(compute.ins))]
+        inits = self._inits(number, compute)
+        reduces = any(d.kind == "reduction" for d in compute.dims)
+        if reduces and _is_plain(compute):
+            made = [operands[compute.body[out.result].attr] for out in compute.outs]  # type: ignore[index]
+        else:
+            wanted = [(elements, self._pointwise_dtype(compute, o)) for o in range(len(compute.outs))]
+            extra = [] if reduces else list(inits.values())
+            made = bodies.generic(
+                emit, operands + extra, wanted, lambda args: self._body(number, compute, args)
+            )
+        for o, (out, row) in enumerate(zip(compute.outs, made, strict=True)):
+            self.values[out.value] = self._reduced(number, o, compute, row) if reduces else row
+
+    def operand(self, number: int, position: int, compute: Compute) -> SSAValue:
+        """Return the tensor of an input: received, or computed before in this row."""
+        found = self.phase.shape.reads.get((number, position))
+        return self.received[found] if found is not None else self.values[compute.ins[position].value]
+
+    def _inits(self, number: int, compute: Compute) -> dict[int, SSAValue]:
+        """The received initial values by result number."""
+        found = {o: self.phase.shape.reads.get((number, -1 - o)) for o in range(len(compute.outs))}
+        return {o: self.received[read] for o, read in found.items() if read is not None}
+
+    def _pointwise_dtype(self, compute: Compute, position: int) -> str:
+        out = compute.outs[position]
+        reduces = any(d.kind == "reduction" for d in compute.dims)
+        return accumulator_dtype(out, compute) if reduces else compute.body[out.result].dtype
+
+    def _body(self, number: int, compute: Compute, args: Sequence[SSAValue]) -> list[SSAValue]:
+        emit = self.phase.emit
+        found = bodies.evaluate(emit, compute.body, dict(enumerate(args)), self.coordinate)
+        results = []
+        reduces = any(d.kind == "reduction" for d in compute.dims)
+        starts = dict(zip(self._inits(number, compute), args[len(compute.ins) :], strict=False))
+        for o, out in enumerate(compute.outs):
+            value = found[out.result]
+            own, wanted = compute.body[out.result].dtype, self._pointwise_dtype(compute, o)
+            if own != wanted:
+                value = bodies.apply(emit, "arith.extf", [value], wanted)
+            if out.combiner is not None and not reduces and isinstance(out.init, int | float):
+                start = bodies.constant(emit, out.init, wanted)
+                value = bodies.combine(emit, out.combiner, wanted, start, value)
+            if out.combiner is not None and not reduces and o in starts:
+                value = bodies.combine(emit, out.combiner, wanted, starts[o], value)
+            results.append(value)
+        return results
+
+    def coordinate(self, entry: Scalar) -> tuple[SSAValue | None, bool]:
+        """Return the index an "index" entry adds up to, outside the lane number."""
+        dim, offset = entry.attr  # type: ignore[misc]
+        assert isinstance(offset, Linear)
+        found = self.phase.memory.number(offset)
+        if dim is None:
+            return self.phase.emit.value(found), False
+        found = found + self.where(dim)
+        is_lane = dim == self.lane
+        if is_lane and not found.terms and found.const == 0:
+            return None, True
+        return self.phase.emit.value(found), is_lane
+
+    def _reduced(self, number: int, position: int, compute: Compute, row: SSAValue) -> SSAValue:
+        emit, out = self.phase.emit, compute.outs[position]
+        assert out.combiner is not None
+        wide, own = accumulator_dtype(out, compute), compute.body[out.result].dtype
+        is_number = isinstance(out.init, int | float)
+        start = out.init if is_number else bodies.neutral(out.combiner, wide)
+        found = bodies.reduce_row(emit, row, out.combiner, wide, start)  # type: ignore[arg-type]
+        init = self.phase.shape.reads.get((number, -1 - position))
+        if wide == own and init is None:
+            return found
+        operands = [found] + ([self.received[init]] if init is not None else [])
+
+        def fill(args: list[SSAValue]) -> list[Any]:
+            value = args[0]
+            if init is not None:
+                start = args[1] if wide == own else bodies.apply(emit, "arith.extf", [args[1]], wide)
+                value = bodies.combine(emit, out.combiner or "", wide, start, value)
+            return [value if wide == own else bodies.apply(emit, "arith.truncf", [value], own)]
+
+        return bodies.generic(emit, operands, [(1, own)], fill)[0]
+
+
+def _is_plain(compute: Compute) -> bool:
+    """Whether every result of a reduction is an input as it is."""
+    return all(
+        compute.body[o.result].op == "in" and accumulator_dtype(o, compute) == compute.body[o.result].dtype
+        for o in compute.outs
+    )

@@ -1,0 +1,228 @@
+"""Vector phases: tiles stream through the scratchpad, rows of a tile through the vector unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import DenseArrayBase, i64
+
+from headrace.arch.device import Device
+from headrace.schedule.build import rows
+from headrace.schedule.build.emitter import Emitter
+from headrace.schedule.build.indices import Index, of
+from headrace.schedule.build.memory import Buffered, Memory, storage_name
+from headrace.schedule.build.tiles import Part, parts, tile_loop
+from headrace.schedule.multicast import groups
+from headrace.schedule.passes import Step, step_of
+from headrace.schedule.plan import PhasePlan
+from headrace.schedule.shape import Operand, Shape
+from headrace.schedule.units import Units, units
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What building one phase needs."""
+
+    emit: Emitter
+    memory: Memory
+    device: Device
+    shape: Shape
+    plan: PhasePlan
+    cores: tuple[int, ...]
+
+    @property
+    def units(self) -> Units:
+        """The units of the device."""
+        return units(self.device)
+
+    @property
+    def corelets(self) -> int:
+        """Corelets of a core."""
+        return self.device.corelets
+
+
+def build_vector(phase: Phase) -> None:
+    """Emit a vector phase: operands that no tile loop moves first, then the tile loops."""
+    plan = phase.plan
+    kept = {
+        o: load_whole(phase, o) for o in phase.shape.inputs if _key(o) in plan.once and o.storage.kind != "lx"
+    }
+    for part in parts(phase.shape.extents, plan.tile, {plan.lane: plan.step}):
+        _part(phase, part, kept)
+
+
+def _key(operand: Operand) -> str:
+    return f"{operand.value}#{operand.use}"
+
+
+def load_whole(phase: Phase, operand: Operand) -> Buffered:
+    """Emit the load of a whole operand into a buffer of its own."""
+    with phase.emit.pipeline() as pipe, pipe.stage(phase.units.loader):
+        made = _buffer(phase, operand, phase.shape.extents, 1)[0]
+        load(phase, operand, made, {}, phase.shape.extents)
+    return made
+
+
+def _buffer(phase: Phase, operand: Operand, tile: Mapping[str, int], copies: int) -> list[Buffered]:
+    """Buffers for one tile of an operand, of the rank of its view in device memory."""
+    place = phase.memory.operand(operand, phase.shape.extents)
+    sizes = [1 if d is None else tile[d] for d in place.dims]
+    stem = f"{storage_name(operand.storage)}_tile"
+    zero = (Index(0),) * len(sizes)
+    return [Buffered(phase.memory.alloc(sizes, operand.dtype, stem), place.dims, zero) for _ in range(copies)]
+
+
+def load(
+    phase: Phase, operand: Operand, buffer: Buffered, origin: Mapping[str, Index], tile: Mapping[str, int]
+) -> None:
+    """Emit the transfer of a tile from device memory, marked if several cores read the same."""
+    place = phase.memory.operand(operand, phase.shape.extents, [d for d in buffer.dims if d is not None])
+    attributes: dict[str, Any] = {}
+    if _key(operand) in phase.plan.multicast:
+        found = groups(operand.surface.base, len(phase.cores))
+        attributes["headrace.multicast_groups"] = DenseArrayBase.from_list(i64, found)
+    phase.emit.transfer(place.box(origin, tile), buffer.box({}, tile), **attributes)
+
+
+def _part(phase: Phase, part: Part, kept: Mapping[Operand, Buffered]) -> None:
+    emit, plan = phase.emit, phase.plan
+    streamed = [o for o in phase.shape.inputs if o not in kept and o.storage.kind != "lx"]
+    results = list({o.value: o for o in phase.shape.outputs}.values())
+    inner = [o for o in results if o.storage.kind != "lx"]
+    n_in, n_out = (min(plan.copies.get(k, 1), part.trips) for k in ("in", "out"))
+    ins = {o: _buffer(phase, o, part.tile, n_in) for o in streamed}
+    outs = {o.value: _buffer(phase, o, part.tile, n_out) for o in inner}
+    with tile_loop(emit, part, "t") as (origin, number):
+        at_in = {o: rows.selected(emit, b, number) for o, b in ins.items()}
+        at_out = {v: rows.selected(emit, b, number) for v, b in outs.items()}
+        sources = {**kept, **at_in}
+        for o in phase.shape.inputs:
+            if o.storage.kind == "lx":
+                sources[o] = _shifted(phase.memory.operand(o, phase.shape.extents), origin)
+            elif o in kept:
+                sources[o] = _shifted(kept[o], origin)
+        targets = dict(at_out)
+        for o in results:
+            if o.storage.kind == "lx":
+                targets[o.value] = _shifted(phase.memory.operand(o, phase.shape.extents), origin)
+        if at_in:
+            with emit.pipeline() as pipe, pipe.stage(phase.units.loader):
+                for o, b in at_in.items():
+                    load(phase, o, b, origin, part.tile)
+        _compute(phase, part, origin, sources, targets)
+        _store(phase, part, origin, targets)
+
+
+def _shifted(place: Buffered, origin: Mapping[str, Index]) -> Buffered:
+    base = tuple(
+        b if d is None else b + origin.get(d, Index(0)) for d, b in zip(place.dims, place.base, strict=True)
+    )
+    return Buffered(place.memory, place.dims, base)
+
+
+def _store(phase: Phase, part: Part, origin: Mapping[str, Index], targets: Mapping[str, Buffered]) -> None:
+    """Emit the stores of a tile: every place in device memory a result goes to."""
+    outgoing = [o for o in phase.shape.outputs if o.storage.kind != "lx"]
+    if not outgoing:
+        return
+    with phase.emit.pipeline() as pipe, pipe.stage(phase.units.storer):
+        for o in outgoing:
+            source = targets[o.value]
+            order = [d for d in source.dims if d is not None]
+            place = phase.memory.operand(o, phase.shape.extents, order)
+            phase.emit.transfer(source.box({}, part.tile), place.box(origin, part.tile))
+
+
+def _compute(
+    phase: Phase,
+    part: Part,
+    origin: Mapping[str, Index],
+    sources: Mapping[Operand, Buffered],
+    targets: Mapping[str, Buffered],
+) -> None:
+    emit, plan = phase.emit, phase.plan
+    lane, size = plan.lane, part.tile.get(plan.lane, 1)
+    step = min(plan.step, size)
+    point = {d: (size // step if d == lane else e) for d, e in part.tile.items()}
+    moving = frozenset(d for d, e in point.items() if e > 1)
+    made = step_of(phase.shape, lane, step, moving, phase.device, plan.unit)
+    slots = rows.Slots(phase.units, lane, step, phase.shape, made)
+    loops = Loops(phase, point, lane, step)
+    with emit.corelets(phase.corelets) as cl:
+        loops.shared_by(cl)
+        _pipeline(phase, made, slots, loops, origin, sources, targets)
+
+
+def _pipeline(
+    phase: Phase,
+    made: Step,
+    slots: rows.Slots,
+    loops: Loops,
+    origin: Mapping[str, Index],
+    sources: Mapping[Operand, Buffered],
+    targets: Mapping[str, Buffered],
+) -> None:
+    emit, lane, step = phase.emit, slots.lane, slots.step
+    results = list(dict.fromkeys(o.value for o in phase.shape.outputs))
+    with emit.pipeline(slots.all()) as pipe:
+        with pipe.stage(phase.units.reader):
+            for o in made.resident:
+                emit.transfer(
+                    sources[o].box({}, {lane: step}), (pipe.slot(slots.input(o)), slots.input(o).count)
+                )
+            if any(p.reads for p in made.passes):
+                with loops.nest() as at:
+                    for one in made.passes:
+                        for o in one.reads:
+                            target = (pipe.slot(slots.input(o)), slots.input(o).count)
+                            emit.transfer(sources[o].box(at, {lane: step}), target)
+        with pipe.stage(phase.plan.unit):
+            rows.compute(phase, made, slots, pipe, loops, origin)
+        with pipe.stage(phase.units.writer), loops.nest() as at:
+            for name in results:
+                slot = slots.output(name)
+                emit.transfer((pipe.slot(slot), slot.count), targets[name].box(at, {lane: slot.count}))
+
+
+class Loops:
+    """The point loops of a tile, one of them split over the corelets."""
+
+    def __init__(self, phase: Phase, point: Mapping[str, int], lane: str, step: int) -> None:
+        self.emit, self.lane, self.step = phase.emit, lane, step
+        self.corelets = phase.corelets
+        self.extents = {d: e for d, e in point.items() if e > 1}
+        wide = [d for d, e in self.extents.items() if e >= self.corelets]
+        even = [d for d in wide if self.extents[d] % self.corelets == 0]
+        best = max(self.extents, key=lambda d: self.extents[d], default=lane)
+        self.split = even[0] if even else wide[0] if wide else best
+        self.extents.setdefault(self.split, 1)
+
+    def shared_by(self, cl: Index) -> None:
+        """Give each corelet floor(cl * extent / corelets) up to the next one's share of the split dim."""
+        extent, count = self.extents[self.split], self.corelets
+        self.first, self.count = Index(0), Index(extent)
+        if count == 1:
+            return
+        if extent % count == 0:
+            self.first, self.count = cl * (extent // count), Index(extent // count)
+            return
+        self.first = self.emit.quotient(cl * extent, count, "first")
+        after = self.emit.quotient(cl * extent + extent, count, "last")
+        self.count = of(self.emit.value(after + self.first * -1, "count"))
+
+    @contextmanager
+    def nest(self) -> Iterator[dict[str, Index]]:
+        """Open the loops; yields in-tile coordinates (of the lane dim: of the first element of the chunk)."""
+        with ExitStack() as stack:
+            at: dict[str, Index] = {}
+            for dim, extent in self.extents.items():
+                is_split = dim == self.split
+                number = stack.enter_context(
+                    self.emit.loop(self.count if is_split else extent, "r", "parallel_loop")
+                )
+                where = number + self.first if is_split else number
+                at[dim] = where * self.step if dim == self.lane else where
+            yield at

@@ -1,0 +1,317 @@
+"""The outline of a class: its phases in order, which values they exchange, which stores each of them feeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from headrace.schedule.fuse import Group, Kind, alone, joined
+from headrace.schedule.graph import Axis, Compute, CoreClass, Load, Loop, Store
+from headrace.schedule.linear import lower, upper
+from headrace.schedule.statements import Block, Names, identity, regular, source_of, without_unit_dims
+from headrace.schedule.storage import Storage, of_access, surface
+
+Ranges = Mapping[str, tuple[int, int]]
+ReductionKind = Callable[[Compute, "Scope"], Kind]
+
+
+@dataclass(frozen=True)
+class LoopItem:
+    """A loop around phases."""
+
+    loop: Loop
+    body: tuple[Group | LoopItem, ...]
+
+
+@dataclass(frozen=True)
+class Outline:
+    """Phases and loops of a class in order.
+
+    `stores` are the places a value is written to by the phase that computes it; `homes` the values that need storage
+    of their own because another phase (or an alias) reads them; `ranges` the first and last value of loop variables.
+    """
+
+    items: tuple[Group | LoopItem, ...]
+    names: Names
+    stores: Mapping[str, tuple[Store, ...]]
+    homes: tuple[str, ...]
+    ranges: Ranges
+
+
+@dataclass
+class Scope:
+    """What is known while the items of a block are collected."""
+
+    names: Names
+    ranges: Ranges
+    separate: set[int] = field(default_factory=set)
+    pinned: set[str] = field(default_factory=set)
+    stores: dict[str, list[Store]] = field(default_factory=dict)
+
+    def load(self, value: str) -> Load | None:
+        """Return the Load whose bytes a value is, if it is not computed."""
+        return self.names.loads.get(self.names.aliases.get(value, value))
+
+
+def outline(graph_class: CoreClass, reduction_kind: ReductionKind, fusing: bool = True) -> Outline:
+    """Return the phases of a class; `fusing` False gives every Compute a phase of its own."""
+    block, names = regular(graph_class)
+    ranges = _ranges(block)
+    scope = Scope(names, ranges)
+    items = _items(block, scope, reduction_kind, fusing)
+    stores = {value: tuple(found) for value, found in scope.stores.items()}
+    return Outline(tuple(items), names, stores, tuple(_homes(items, names)), ranges)
+
+
+def _ranges(block: Block) -> dict[str, tuple[int, int]]:
+    found: dict[str, tuple[int, int]] = {}
+    for statement in block.statements:
+        if isinstance(statement, Loop):
+            trips = statement.trip.values if not isinstance(statement.trip, int) else (statement.trip,)
+            ends = [lower(statement.start, found), upper(statement.start, found)]
+            ends.append(ends[1] + statement.step * max(0, max(trips) - 1))
+            found[statement.name] = (min(ends), max(ends))
+            found |= _ranges(block.bodies[statement.name])
+    return found
+
+
+def _items(block: Block, scope: Scope, kind: ReductionKind, fusing: bool) -> list[Group | LoopItem]:
+    """Collect the items; a store that would overtake a load of the same bytes becomes a copy of its own, and repeat."""
+    while True:
+        pass_ = _Pass(scope, kind, fusing)
+        before = (len(scope.separate), len(scope.pinned))
+        for number, statement in enumerate(block.statements):
+            pass_.take(number, statement, block)
+        if before == (len(scope.separate), len(scope.pinned)):
+            for value, found in pass_.stores.items():
+                scope.stores.setdefault(value, []).extend(found)
+            return pass_.items
+
+
+class _Pass:
+    """One walk over a block: which item every statement joins, given what earlier walks found out."""
+
+    def __init__(self, scope: Scope, kind: ReductionKind, fusing: bool) -> None:
+        self.scope, self.kind, self.fusing = scope, kind, fusing
+        self.items: list[Group | LoopItem] = []
+        self.written: dict[str, int] = {}
+        self.read: dict[str, set[int]] = {}
+        self.after: dict[str, int] = {}
+        self.forbidden: dict[str, tuple[int, Store]] = {}
+        self.seen: list[Load] = []
+        self.stored: list[tuple[Store, int]] = []
+        self.stores: dict[str, list[Store]] = {}
+
+    def take(self, number: int, statement: Load | Store | Compute | Loop, block: Block) -> None:
+        """Place one statement."""
+        match statement:
+            case Load():
+                self._load(statement)
+            case Compute():
+                self._compute(statement, self._earliest(statement))
+            case Store():
+                self._store(number, statement)
+            case Loop():
+                self._loop(statement, block.bodies[statement.name])
+
+    def _load(self, load: Load) -> None:
+        self.seen.append(load)
+        clashes = [item for store, item in self.stored if _overlap(load, store, self.scope)]
+        self.after[load.value] = max(clashes, default=-1) + 1
+        if load.value in self.scope.pinned:
+            names = self.scope.names
+            kept = names.fresh(f"{load.value}.kept", names.values[load.value])
+            self._append(alone(without_unit_dims(identity(load.value, kept, names)), "vector"))
+            names.renamed[load.value] = kept.name
+
+    def _bytes_of(self, value: str) -> str:
+        names = self.scope.names
+        return names.aliases.get(source_of(value, names), source_of(value, names))
+
+    def _earliest(self, compute: Compute) -> int:
+        inputs = {self._bytes_of(a.value) for a in compute.ins}
+        inputs |= {self._bytes_of(o.init) for o in compute.outs if isinstance(o.init, str)}
+        first = max((self.written.get(v, -1) for v in inputs), default=-1)
+        first = max([first, *(self.after.get(v, -1) for v in inputs)])
+        for out in compute.outs:
+            first = max([first, self.written.get(out.value, -1), *self.read.get(out.value, ())])
+        return first
+
+    def _compute(self, compute: Compute, first: int) -> int:
+        kind = self.kind(compute, self.scope)
+        if self.fusing:
+            for index in range(max(first, 0), len(self.items)):
+                item = self.items[index]
+                if isinstance(item, Group) and self._may_join(item, index, compute):
+                    made = joined(item, compute, kind)
+                    if made is not None and _rewrites_in_place(made):
+                        self.items[index] = made
+                        self._note(index, compute)
+                        return index
+        return self._append(alone(compute, kind))
+
+    def _may_join(self, item: Group, index: int, compute: Compute) -> bool:
+        """Initial values and aliases come from memory, so they must be complete before the phase begins."""
+        memory = {self._bytes_of(o.init) for o in compute.outs if isinstance(o.init, str)}
+        aliases = self.scope.names.aliases
+        memory |= {aliases[a.value] for a in compute.ins if a.value in aliases}
+        return not memory & item.produced.keys() and all(
+            self.after.get(self._bytes_of(a.value), 0) <= index for a in compute.ins
+        )
+
+    def _append(self, group: Group) -> int:
+        self.items.append(group)
+        for compute in group.computes:
+            self._note(len(self.items) - 1, compute)
+        return len(self.items) - 1
+
+    def _note(self, index: int, compute: Compute) -> None:
+        for out in compute.outs:
+            self.written[out.value] = max(index, self.written.get(out.value, -1))
+        for name in [a.value for a in compute.ins] + [
+            o.init for o in compute.outs if isinstance(o.init, str)
+        ]:
+            self._read(self._bytes_of(name), index)
+
+    def _read(self, value: str, index: int) -> None:
+        self.read.setdefault(value, set()).add(index)
+        if value in self.forbidden:
+            item, store = self.forbidden[value]
+            if index > item or (index == item and not self._in_place(value, store, index)):
+                self.scope.pinned.add(value)
+
+    def _store(self, number: int, store: Store) -> None:
+        names = self.scope.names
+        index = self.written[store.value]
+        clashing = [v for v in self.seen if _overlap(v, store, self.scope)]
+        late = [
+            v for v in clashing
+            if any(i > index or (i == index and not self._in_place(v.value, store, i)) for i in self.read.get(v.value, ()))
+        ]  # fmt: skip
+        others = [item for other, item in self.stored if item > index and _overlap(store, other, self.scope)]
+        if number in self.scope.separate or late or others:
+            self.scope.separate.add(number)
+            made = names.fresh(f"{store.value}.late", names.values[store.value])
+            first = max([index, *others, *(i for v in late for i in self.read[v.value])])
+            copy = alone(without_unit_dims(identity(store.value, made, names)), "vector")
+            del first
+            index = self._append(copy)
+            store = _with_value(store, made.name)
+        for value in clashing:
+            self.forbidden[value.value] = (index, store)
+        self.stored.append((store, index))
+        self.stores.setdefault(store.value, []).append(store)
+
+    def _in_place(self, value: str, store: Store, index: int) -> bool:
+        """Whether phase `index` reads the loaded value exactly where it writes the stored one."""
+        item, load = self.items[index], self.scope.names.loads[value]
+        if not isinstance(item, Group):
+            return False
+        written = item.produced.get(store.value)
+        reads = [a.axes for c in item.computes for a in c.ins if a.value == value]
+        if written is None or item.reduced:
+            return False
+        ours = surface(of_access(store), written)
+        return all(surface(of_access(load), axes) == ours for axes in reads)
+
+    def _loop(self, loop: Loop, body: Block) -> None:
+        items = _items(body, self.scope, self.kind, self.fusing)
+        index = len(self.items)
+        self.items.append(LoopItem(loop, tuple(items)))
+        for statement in _flat(body):
+            match statement:
+                case Compute():
+                    self._note(index, statement)
+                case Load():
+                    self.seen.append(statement)
+                    self._read(statement.value, index)
+                case Store():
+                    self.stored.append((statement, index))
+                    for value in self.seen:
+                        if _overlap(value, statement, self.scope):
+                            self.forbidden[value.value] = (index, statement)
+
+
+def _flat(block: Block) -> list[Load | Store | Compute]:
+    found: list[Load | Store | Compute] = []
+    for statement in block.statements:
+        found += _flat(block.bodies[statement.name]) if isinstance(statement, Loop) else [statement]
+    return found
+
+
+def _with_value(store: Store, value: str) -> Store:
+    return Store(value, store.view, store.origin, store.axes, store.indirect, store.where)
+
+
+def _rewrites_in_place(group: Group) -> bool:
+    """Whether a value the group both reads from memory and overwrites is read exactly where it is written."""
+    for compute in group.computes:
+        for out in compute.outs:
+            for other in group.computes:
+                for access in other.ins:
+                    if access.value == out.value and other is compute and access.axes != out.axes:
+                        return False
+    return True
+
+
+def _overlap(one: Load | Store, other: Load | Store, scope: Scope) -> bool:
+    """Whether two accesses may touch a common byte on one core (by the intervals of addresses they span)."""
+    if one.view.arg != other.view.arg:
+        return False
+    if one.indirect or other.indirect:
+        return True
+    spans = []
+    for access in (one, other):
+        place: Storage = of_access(access)
+        shape = scope.names.values[access.value].shape
+        length = sum((e - 1) * s for e, s in zip(shape, place.strides, strict=True))
+        spans.append((place.base, length))
+    (a, a_length), (b, b_length) = spans
+    from headrace.schedule.linear import add, scale
+
+    gap = add(b, scale(a, -1))
+    return not (lower(gap, scope.ranges) > a_length or upper(gap, scope.ranges) < -b_length)
+
+
+def _homes(items: list[Group | LoopItem], names: Names) -> list[str]:
+    """Values computed in one phase and read by another, or through an alias, in order of their phases."""
+    writers: dict[str, set[int]] = {}
+    readers: dict[str, set[int]] = {}
+    aliased = set()
+    for number, group in enumerate(flat_groups(items)):
+        produced = group.produced
+        for value in produced:
+            writers.setdefault(value, set()).add(number)
+        for compute in group.computes:
+            used = [a.value for a in compute.ins] + [o.init for o in compute.outs if isinstance(o.init, str)]
+            for name in used:
+                source = names.aliases.get(name, name)
+                readers.setdefault(source, set()).add(number)
+                if source != name or _is_shifted(name, group, compute):
+                    aliased.add(source)
+    return [
+        v for v, w in writers.items() if v in readers and (v in aliased or readers[v] | w != w or len(w) > 1)
+    ]
+
+
+def _is_shifted(value: str, group: Group, compute: Compute) -> bool:
+    """Whether a Compute of the group that makes `value` reads it before it is made (a carried value)."""
+    produced: set[str] = set()
+    for other in group.computes:
+        if other is compute:
+            return value in group.produced and value not in produced
+        produced |= {o.value for o in other.outs}
+    return False
+
+
+def flat_groups(items: list[Group | LoopItem] | tuple[Group | LoopItem, ...]) -> list[Group]:
+    """Return the phases of items and of the loops in them, in order."""
+    found: list[Group] = []
+    for item in items:
+        found += flat_groups(item.body) if isinstance(item, LoopItem) else [item]
+    return found
+
+
+def axes_of(compute: Compute, value: str) -> tuple[Axis, ...]:
+    """Return the axes by which a Compute reads a value first."""
+    return next(a.axes for a in compute.ins if a.value == value)

@@ -1,0 +1,128 @@
+"""The plan: every decision the scheduler took for a TileGraph, as data that prints, saves, is edited and replayed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class PhasePlan:
+    """How one phase runs.
+
+    `computes` describes what it computes (for readers and as a check on replay), `unit` computes it, `lane` is the dim
+    of a vector and `step` its elements, `tile` the extents of a scratchpad tile by dim, in loop order; `copies` the
+    rotating copies of streamed buffers by "in" and "out"; `once` lists operands loaded before the tile loop,
+    `multicast` those several cores read in one transfer. Cycles are predicted: of all, and by resource.
+    """
+
+    name: str
+    kind: str
+    computes: tuple[str, ...]
+    unit: str
+    lane: str
+    step: int
+    tile: Mapping[str, int]
+    extents: Mapping[str, int]
+    passes: int = 1
+    copies: Mapping[str, int] = field(default_factory=dict)
+    order: str = ""
+    once: tuple[str, ...] = ()
+    multicast: tuple[str, ...] = ()
+    lx_bytes: int = 0
+    cycles: float = 0.0
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ClassPlan:
+    """The phases of one class of cores in order, and where the values between them live ("lx" or "scratch")."""
+
+    cores: tuple[int, ...]
+    phases: tuple[PhasePlan, ...]
+    homes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A candidate the search compared: what differs from the winner, its predicted and simulated cycles."""
+
+    what: str
+    predicted_cycles: float
+    simulated_cycles: float | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All classes of a function with what the search knows about them; cycles and bound are predictions for the device."""
+
+    kernel: str
+    device: str
+    fusing: bool
+    classes: tuple[ClassPlan, ...]
+    predicted_cycles: float = 0.0
+    bound_cycles: float = 0.0
+    resource: str = ""
+    seen: int = 0
+    pruned: int = 0
+    simulated: int = 0
+    without: tuple[str, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+
+    @property
+    def gap(self) -> float:
+        """Predicted cycles over the bound, minus one."""
+        return self.predicted_cycles / self.bound_cycles - 1 if self.bound_cycles else 0.0
+
+    def to_json(self) -> str:
+        """Return the plan as JSON text."""
+        return json.dumps({"version": VERSION, "plan_hash": self.plan_hash, **asdict(self)}, indent=1)
+
+    @staticmethod
+    def from_json(text: str) -> Plan:
+        """Return the plan a JSON text holds; HeadraceError if it is not one."""
+        try:
+            data = json.loads(text)
+            if data.pop("version") != VERSION:
+                raise HeadraceError(
+                    Diagnostic("the plan is of another version", hint=f"this is version {VERSION}")
+                )
+            data.pop("plan_hash", None)
+            classes = tuple(_class_plan(entry) for entry in data.pop("classes"))
+            alternatives = tuple(Alternative(**entry) for entry in data.pop("alternatives"))
+            data["without"] = tuple(data["without"])
+            return Plan(classes=classes, alternatives=alternatives, **data)
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            hint = "start from the plan.json that `headrace compile` writes"
+            raise HeadraceError(Diagnostic(f"not a plan: {error}", hint=hint)) from None
+
+    @property
+    def plan_hash(self) -> str:
+        """Digest of the decisions (not of predictions or of the search): equal decisions have equal hashes."""
+        decisions = [
+            [c.cores, dict(sorted(c.homes.items())), [_decisions(p) for p in c.phases]] for c in self.classes
+        ]
+        text = json.dumps([self.kernel, self.device, self.fusing, decisions], sort_keys=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _decisions(phase: PhasePlan) -> dict[str, Any]:
+    found = asdict(phase)
+    for key in ("cycles", "parts", "lx_bytes"):
+        del found[key]
+    return found
+
+
+def _class_plan(entry: dict[str, Any]) -> ClassPlan:
+    phases = []
+    for phase in entry["phases"]:
+        phase = {k: tuple(v) if isinstance(v, list) else v for k, v in phase.items()}
+        phases.append(PhasePlan(**phase))
+    return ClassPlan(tuple(entry["cores"]), tuple(phases), entry["homes"])

@@ -1,0 +1,81 @@
+"""What phases cost: bytes of device memory, cycles of the units, the time to fill and drain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil
+
+from headrace.arch.cost import ddr_cycles
+from headrace.arch.device import Device
+from headrace.arch.routes import unicast_rate
+from headrace.schedule.graph import Linear
+from headrace.schedule.multicast import distinct
+from headrace.schedule.plan import PhasePlan
+from headrace.schedule.units import units
+
+ALIGN_BYTES = 128
+
+
+def rounded(size: int) -> int:
+    """Return bytes rounded up to the alignment of buffers."""
+    return -(-size // ALIGN_BYTES) * ALIGN_BYTES
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes of device memory by all cores together, and the most one core moves alone each way; `overhead` counts bytes
+    that short runs waste.
+    """
+
+    read: float = 0.0
+    written: float = 0.0
+    read_alone: float = 0.0
+    written_alone: float = 0.0
+    descriptors: int = 0
+
+    def reading(self, elements: int, run: int, size: int, base: Linear, shared: bool, cores: int) -> Traffic:
+        """Return the traffic with one more operand of `elements` per core in runs of `run` elements."""
+        count = elements * size * _waste(run * size)
+        times = distinct(base, cores) if shared else cores
+        alone = 0.0 if shared else count
+        return replace(self, read=self.read + count * times, read_alone=self.read_alone + alone)
+
+    def writing(self, elements: int, run: int, size: int, cores: int) -> Traffic:
+        """Return the traffic with one more result."""
+        count = elements * size * _waste(run * size)
+        return replace(self, written=self.written + count * cores, written_alone=self.written_alone + count)
+
+
+def _waste(run_bytes: int, access_bytes: int = 64) -> float:
+    return max(1.0, access_bytes / max(1, run_bytes)) if run_bytes < access_bytes else 1.0
+
+
+def phase_cycles(
+    plan: PhasePlan, parts: Mapping[str, float], traffic: Traffic, trips: int, device: Device
+) -> PhasePlan:
+    """Return the plan with its predicted cycles: the slowest resource, plus the first tile's way in and the last's out."""
+    every = dict(parts) | {"ddr": memory_cycles(traffic, device)}
+    memory = device.memory("global")
+    setup = device.unit(units(device).loader).setup_cycles
+    latency = device.cycles(memory.latency_ns) + setup
+    tiles = max(1, trips)
+    if plan.copies.get("in", 1) > 1 or trips == 1:
+        steady = max(max(every.values()), setup * trips)
+        rest = sum(v for k, v in every.items()) / tiles - max(every.values()) / tiles
+        total = steady + rest + 2 * latency
+    else:
+        total = sum(every.values()) + 2 * latency * tiles
+    signals = 4 * device.signal_cycles
+    return replace(plan, cycles=total + signals, parts={k: round(v, 1) for k, v in every.items()})
+
+
+def memory_cycles(traffic: Traffic, device: Device) -> float:
+    """Return the cycles device memory needs for the traffic, and not less than one core's own rate allows."""
+    total = ddr_cycles(ceil(traffic.read), ceil(traffic.written), device)
+    kinds = units(device)
+    for kind, size in ((kinds.loader, traffic.read_alone), (kinds.storer, traffic.written_alone)):
+        rate = unicast_rate(device.unit(kind), device, False)
+        if rate:
+            total = max(total, size / rate)
+    return total

@@ -1,0 +1,132 @@
+"""The search: for every phase the cheapest plan that fits, for every value between phases a place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from headrace.arch.cost import Work, bound
+from headrace.arch.device import Device
+from headrace.schedule.fuse import Group
+from headrace.schedule.graph import CoreClass, TileGraph
+from headrace.schedule.homes import place_homes
+from headrace.schedule.outline import Outline, flat_groups
+from headrace.schedule.plan import Alternative, ClassPlan, PhasePlan, Plan
+from headrace.schedule.replay import class_outline
+from headrace.schedule.search_vector import Limits
+from headrace.schedule.shape import Homes, home, shape
+from headrace.schedule.strategies import plans
+
+OPTIMISATIONS = ("fusion", "double-buffering", "multicast", "residency", "retiling", "overlap")
+"""Names `without` may hold that concern this room; others are read elsewhere."""
+
+
+class Options(Protocol):
+    """What the search reads of a request."""
+
+    @property
+    def without(self) -> Iterable[str]: ...
+    @property
+    def effort(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """Options when the caller has none."""
+
+    without: frozenset[str] = frozenset()
+    effort: int = 1
+
+
+@dataclass
+class Tally:
+    """Counts of the search and what came second."""
+
+    seen: int = 0
+    pruned: int = 0
+    simulated: int = 0
+    alternatives: list[Alternative] = field(default_factory=list)
+
+
+def search(
+    graph: TileGraph,
+    device: Device,
+    options: Options | None = None,
+    simulate: Callable[..., float] | None = None,
+) -> Plan:
+    """Return the plan of a graph for a device; the same inputs always give the same plan."""
+    chosen: Options = options if options is not None else Defaults()
+    without = frozenset(name.removeprefix("schedule.") for name in chosen.without)
+    tally = Tally()
+    fusing = "fusion" not in without
+    classes = tuple(_class_plan(part, device, without, fusing, tally) for part in graph.classes)
+    total = max((sum(p.cycles for p in c.phases) for c in classes), default=0.0)
+    least = bound(Work.from_attribute({k: v for k, v in graph.work.items() if isinstance(v, int)}), device)
+    return Plan(
+        graph.name, device.name, fusing, classes, round(total, 1), round(least.cycles, 1), least.resource,
+        tally.seen, tally.pruned, tally.simulated, tuple(sorted(without)), tuple(tally.alternatives),
+    )  # fmt: skip
+
+
+def _class_plan(
+    part: CoreClass, device: Device, without: frozenset[str], fusing: bool, tally: Tally
+) -> ClassPlan:
+    made = class_outline(part, device, fusing)
+    room = device.memory("ct_local").size_bytes * 9 // 10
+    kinds = place_homes(made, room, "residency" not in without)
+    homes = {v: home(made.names.values[v], kinds[v]) for v in made.homes}
+    used = sum(_bytes(made, v) for v in kinds if kinds[v] == "lx")
+    limits = Limits(
+        room - used,
+        1 if "double-buffering" in without else 3,
+        "multicast" not in without,
+        "residency" not in without,
+    )
+    phases = []
+    for number, group in enumerate(flat_groups(made.items)):
+        phases.append(
+            _phase(f"p{number}", group, made, homes, part, device, limits, tally, "retiling" not in without)
+        )
+    return ClassPlan(part.cores, tuple(phases), kinds)
+
+
+def _bytes(made: Outline, value: str) -> int:
+    from headrace.schedule.homes import bytes_of
+
+    return bytes_of(made.names.values[value])
+
+
+def _phase(
+    name: str,
+    group: Group,
+    made: Outline,
+    homes: Homes,
+    part: CoreClass,
+    device: Device,
+    limits: Limits,
+    tally: Tally,
+    retiling: bool,
+) -> PhasePlan:
+    """The cheapest candidate of a phase; the best of the others are kept as alternatives."""
+    found = sorted(
+        plans(name, shape(group, made, homes), device, len(part.cores), limits), key=lambda p: p.cycles
+    )
+    tally.seen += len(found)
+    best = found[0]
+    for other in found[1:3]:
+        tally.alternatives.append(Alternative(f"{name}: {_difference(best, other)}", round(other.cycles, 1)))
+    return best
+
+
+def _difference(best: PhasePlan, other: PhasePlan) -> str:
+    changes = [
+        f"{d} {best.tile[d]} -> {other.tile.get(d)}" for d in best.tile if best.tile[d] != other.tile.get(d)
+    ]
+    if best.order != other.order:
+        changes.append(f"order {best.order} -> {other.order}")
+    return "tile " + ", ".join(changes) if changes else "same tile"
+
+
+def _mapping(found: Mapping[str, int]) -> dict[str, int]:
+    return dict(found)

@@ -1,0 +1,212 @@
+"""Plans of vector phases: which dim is the lane, how large steps and tiles are, what the phase costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import ceil, prod
+
+from headrace.arch.device import Device
+from headrace.numbers.dtypes import itemsize
+from headrace.schedule.multicast import is_shared
+from headrace.schedule.passes import cost, has_lane, point_dims, row_bytes, step_of
+from headrace.schedule.plan import PhasePlan
+from headrace.schedule.pricing import Traffic, phase_cycles, rounded
+from headrace.schedule.shape import Operand, Shape
+from headrace.schedule.units import units
+
+TILE_BYTES = (2048, 4096, 8192, 16384, 32768, 65536)
+"""Bytes of one tile of the widest operand that are tried."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a phase may use: bytes of the scratchpad, copies of streamed buffers, whether loads are shared and kept."""
+
+    lx_bytes: int
+    copies: int = 3
+    multicast: bool = True
+    residency: bool = True
+
+
+def key(operand: Operand) -> str:
+    """Return the name of an operand in a plan."""
+    return f"{operand.value}#{operand.use}"
+
+
+def lane_of(shape: Shape) -> str | None:
+    """Return the lane dim, "" if there are no dims, None if the reduction has no single dim."""
+    if shape.reduced:
+        return next(iter(shape.reduced)) if len(shape.reduced) == 1 else None
+    if not shape.extents:
+        return ""
+    missing = set(shape.extents)
+    for compute in shape.group.computes:
+        missing &= {shape.merged[d.name] for d in compute.dims}
+    partial = set(shape.extents) - missing
+
+    def weight(dim: str) -> tuple[bool, int, int]:
+        size = sum(
+            shape.volume(o) * itemsize(o.dtype)
+            for o in (*shape.inputs, *shape.outputs)
+            if o.surface.stride(dim) == 1
+        )
+        return (not partial or dim in partial, size, shape.extents[dim])
+
+    return max(shape.extents, key=weight)
+
+
+def step_size(shape: Shape, lane: str, device: Device) -> int:
+    """Return the lanes of a step: the whole row of a reduction, else what the registers take, a divisor if one is near."""
+    extent = shape.extents.get(lane, 1)
+    if shape.reduced:
+        return extent
+    unit = device.unit(units(device).vector)
+    widest = max((s.dtype for c in shape.group.computes for s in c.body), key=itemsize, default="f32")
+    grain = unit.lanes.get(widest, 1) if unit.lanes else 1
+    grain = max([grain, *(unit.lanes.get(o.dtype, 1) for o in shape.inputs)])
+    each = sum(itemsize(o.dtype) for o in (*shape.inputs, *shape.outputs) if has_lane(o, lane)) or 1
+    room = unit.registers_bytes or 16384
+    most = max(grain, room // each // grain * grain)
+    if extent <= most:
+        return extent
+    for size in range(most, most // 2, -grain):
+        if extent % size == 0:
+            return size
+    return most
+
+
+def tilings(shape: Shape, lane: str, step: int, corelets: int) -> Iterator[dict[str, int]]:
+    """Yield tiles of growing size, dims in loop order; every operand's contiguous dim gets its share of the tile."""
+    widest = max((itemsize(o.dtype) for o in (*shape.inputs, *shape.outputs)), default=1)
+    runs = {d for o in (*shape.inputs, *shape.outputs) for d, s in o.surface.strides if s == 1} - {lane}
+    seen: set[tuple[int, ...]] = set()
+    for size in TILE_BYTES:
+        left = max(1, size // widest)
+        tile = {d: 1 for d in shape.extents}
+        if lane:
+            share = left if not runs else max(step, ceil(left**0.5))
+            extent = shape.extents[lane]
+            tile[lane] = extent if shape.reduced else min(extent, max(step, share // step * step))
+            left = max(1, left // tile[lane])
+        if not lane or tile[lane] <= step:
+            left = max(left, corelets)
+        inner = [*(d for d in runs), *(d for d in reversed(shape.extents) if d != lane and d not in runs)]
+        for dim in inner:
+            tile[dim] = _near_divisor(shape.extents[dim], left)
+            left = left // tile[dim] if tile[dim] == shape.extents[dim] else 1
+        found = tuple(tile.values())
+        if found not in seen:
+            seen.add(found)
+            yield tile
+
+
+def _near_divisor(extent: int, size: int) -> int:
+    """The largest divisor of the extent in (size/2, size], else min(extent, size)."""
+    if extent <= size:
+        return extent
+    return next((k for k in range(size, size // 2, -1) if extent % k == 0), size)
+
+
+def candidates(name: str, shape: Shape, device: Device, cores: int, limits: Limits) -> Iterator[PhasePlan]:
+    """Yield priced plans of a vector phase that fit."""
+    lane = lane_of(shape)
+    assert lane is not None
+    step = step_size(shape, lane, device)
+    for tile in tilings(shape, lane, step, device.corelets):
+        for copies in range(limits.copies, 0, -1):
+            plan = _plan(name, shape, lane, step, tile, copies, device, cores, limits)
+            if plan.lx_bytes <= limits.lx_bytes:
+                yield _priced(plan, shape, device, cores)
+                break
+
+
+def _plan(
+    name: str,
+    shape: Shape,
+    lane: str,
+    step: int,
+    tile: dict[str, int],
+    copies: int,
+    device: Device,
+    cores: int,
+    limits: Limits,
+) -> PhasePlan:
+    tiled = {d for d, e in tile.items() if e < shape.extents[d]}
+    from_memory = [o for o in shape.inputs if o.storage.kind != "lx"]
+    once = tuple(key(o) for o in from_memory if not tiled & set(o.surface.dims) and limits.residency)
+    shared = tuple(
+        key(o) for o in from_memory if limits.multicast and is_shared(o.surface.base, cores, device)
+    )
+    streamed = [o for o in from_memory if key(o) not in once]
+    made = PhasePlan(
+        name, "vector", tuple(c.source or _describe(c.body) for c in shape.group.computes), units(device).vector,
+        lane, step, tile, dict(shape.extents), 1, {"in": copies, "out": copies}, once=once, multicast=shared,
+    )  # fmt: skip
+    size = sum(rounded(box(o, tile) * itemsize(o.dtype)) for o in streamed) * copies
+    size += sum(rounded(shape.volume(o) * itemsize(o.dtype)) for o in from_memory if key(o) in once)
+    size += sum(rounded(box(o, tile) * itemsize(o.dtype)) for o in outgoing(shape)) * copies
+    trips = prod(ceil(shape.extents[d] / tile[d]) for d in tile)
+    return replace(made, lx_bytes=size if trips > 1 else size // copies)
+
+
+def outgoing(shape: Shape) -> list[Operand]:
+    """Return one operand for each result that passes through a tile buffer."""
+    first = {o.value: o for o in reversed(shape.outputs)}
+    return [o for o in first.values() if o.storage.kind != "lx"]
+
+
+def box(operand: Operand, tile: dict[str, int]) -> int:
+    """Return the elements of an operand's tile."""
+    return prod(tile[d] for d in operand.surface.dims)
+
+
+def _describe(body: tuple[object, ...]) -> str:
+    names = [s.op.split(".")[-1] for s in body if s.op not in ("in", "const")]  # type: ignore[attr-defined]
+    return "+".join(names) or "copy"
+
+
+def _priced(plan: PhasePlan, shape: Shape, device: Device, cores: int) -> PhasePlan:
+    tile = dict(plan.tile)
+    trips = prod(ceil(shape.extents[d] / tile[d]) for d in tile)
+    lanes = tile.get(plan.lane, 1)
+    step = min(plan.step, lanes)
+    point = dict(tile) | ({plan.lane: lanes // step} if plan.lane else {})
+    made = step_of(shape, plan.lane, step, frozenset(d for d, e in point.items() if e > 1), device, plan.unit)
+    steps = prod(point.values())
+    share = ceil(steps / device.corelets)
+    link = device.find_link(units(device).reader, plan.unit)
+    bandwidth = (link.bandwidth if link is not None else None) or 1 << 30
+    sent = sum(_message_cycles(o, plan.lane, step, bandwidth) for p in made.passes for o in p.reads)
+    compute = share * cost(shape, made, plan.lane, step, device, plan.unit)
+    traffic = Traffic()
+    for o in shape.inputs:
+        if o.storage.kind != "lx":
+            size = shape.volume(o) if key(o) in plan.once else box(o, tile) * trips
+            run = (
+                tile.get(o.surface.dims[-1], 1)
+                if o.surface.dims and o.surface.stride(o.surface.dims[-1]) == 1
+                else 1
+            )
+            traffic = traffic.reading(
+                size, run, itemsize(o.dtype), o.surface.base, key(o) in plan.multicast, cores
+            )
+    for o in shape.outputs:
+        if o.storage.kind != "lx":
+            run = (
+                tile.get(o.surface.dims[-1], 1)
+                if o.surface.dims and o.surface.stride(o.surface.dims[-1]) == 1
+                else 1
+            )
+            traffic = traffic.writing(shape.volume(o), run, itemsize(o.dtype), cores)
+    parts = {plan.unit: compute * trips, units(device).reader: share * sent * trips}
+    return phase_cycles(replace(plan, passes=len(made.passes)), parts, traffic, trips, device)
+
+
+def _message_cycles(operand: Operand, lane: str, step: int, bandwidth: int) -> float:
+    if has_lane(operand, lane) and operand.surface.stride(lane) != 1 and len(operand.surface.dims) > 1:
+        return float(step)
+    return max(1.0, row_bytes(operand, lane, step) / bandwidth)
+
+
+__all__ = ["Limits", "candidates", "key", "lane_of", "point_dims", "step_size", "tilings"]

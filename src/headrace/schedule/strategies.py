@@ -1,0 +1,18 @@
+"""The candidate plans of a phase, by its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headrace.arch.device import Device
+from headrace.schedule import search_vector
+from headrace.schedule.plan import PhasePlan
+from headrace.schedule.search_vector import Limits
+from headrace.schedule.shape import Shape
+
+
+def plans(name: str, shape: Shape, device: Device, cores: int, limits: Limits) -> Iterator[PhasePlan]:
+    """Yield the priced candidates of a phase."""
+    match shape.group.kind:
+        case "vector":
+            yield from search_vector.candidates(name, shape, device, cores, limits)
