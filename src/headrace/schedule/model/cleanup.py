@@ -1,0 +1,154 @@
+"""Dead statements go, equal ones are shared, copies nobody needs are looked through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from headrace.ir.diagnostics import Location
+from headrace.schedule.graph import Compute, Load, Loop, Reshape, Statement, Store, Value
+from headrace.schedule.model.body import pruned
+from headrace.schedule.model.statements import everything, has_stores, makes, reads, renamed
+
+
+def drop_dead(body: Iterable[Statement], live: Iterable[str]) -> tuple[Statement, ...]:
+    """The statements that memory or a live value depends on; bodies lose what no result needs."""
+    needed = set(live)
+    kept: list[Statement] = []
+    for s in reversed(list(body)):
+        if isinstance(s, Loop):
+            s = _drop_in_loop(s, needed)
+            if not s.carried and not has_stores(s.body):
+                continue
+        elif isinstance(s, Compute):
+            s = _drop_in_compute(s, needed)
+        if isinstance(s, Store | Loop) or makes(s) & needed:
+            kept.append(s)
+            needed |= reads(s)
+    return tuple(reversed(kept))
+
+
+def _drop_in_compute(c: Compute, needed: set[str]) -> Compute:
+    outs = tuple(o for o in c.outs if o.value in needed)
+    body, results, ins = pruned(c.body, tuple(o.result for o in outs), c.ins)
+    return replace(
+        c, ins=ins, body=body, outs=tuple(replace(o, result=r) for o, r in zip(outs, results, strict=True))
+    )
+
+
+def _drop_in_loop(loop: Loop, needed: set[str]) -> Loop:
+    """Carried values go when neither the result nor another iteration needs them."""
+    carried = [c for c in loop.carried if c.result in needed]
+    while True:
+        body = drop_dead(loop.body, {c.yielded for c in carried})
+        read = {n for s in body for n in reads(s)}
+        more = [c for c in loop.carried if c not in carried and c.inner in read]
+        if not more:
+            kept = tuple(c for c in loop.carried if c in carried)
+            return replace(loop, body=body, carried=kept)
+        carried += more
+
+
+def share(
+    body: Iterable[Statement],
+    values: Mapping[str, Value],
+    known: Mapping[object, Statement] | None = None,
+    kept_names: Iterable[str] = (),
+) -> tuple[Statement, ...]:
+    """The statements with equal ones made once; a load is shared until something may have written its memory.
+
+    Values in `kept_names` keep their own statement.
+    """
+    table: dict[object, Statement] = dict(known or {})
+    alias: dict[str, str] = {}
+    own = set(kept_names)
+    kept: list[Statement] = []
+    for s in body:
+        s = renamed(s, lambda n: alias.get(n, n))
+        written = {(t.view.space, t.view.arg) for t in everything([s]) if isinstance(t, Store)}
+        table = {k: t for k, t in table.items() if not (isinstance(t, Load) and _sources(t) & written)}
+        if isinstance(s, Loop):
+            s = replace(s, body=share(s.body, values, table, {c.yielded for c in s.carried}))
+        elif not isinstance(s, Store):
+            first = table.setdefault(_key(s, values), s)
+            if first is not s and not own & set(_names(s)):
+                alias.update(zip(_names(s), _names(first), strict=True))
+                continue
+        kept.append(s)
+    return tuple(kept)
+
+
+def _sources(load: Load) -> set[tuple[str, str]]:
+    return {(v.space, v.arg) for v in (load.view, *(i.index for i in load.indirect))}
+
+
+def _names(s: Statement) -> list[str]:
+    return [o.value for o in s.outs] if isinstance(s, Compute) else [s.value]  # type: ignore[union-attr]
+
+
+def _key(s: Statement, values: Mapping[str, Value]) -> object:
+    """Equal for statements that make equal values: names of results, dims and places left out."""
+    kinds = tuple((values[n].shape, values[n].dtype) for n in _names(s))
+    if isinstance(s, Compute):
+        dims = {d.name: f"#{i}" for i, d in enumerate(s.dims)}
+        results = {o.value: f"={i}" for i, o in enumerate(s.outs)}
+        s = renamed(s, lambda n: results.get(n, n), lambda d: dims.get(d, d))
+        assert isinstance(s, Compute)
+        bare = tuple(replace(e, where=Location()) for e in s.body)
+        return kinds, repr(replace(s, where=Location(), source="", body=bare))
+    if isinstance(s, Load):
+        view = replace(s.view, where=Location())
+        indirect = tuple(replace(i, index=replace(i.index, where=Location())) for i in s.indirect)
+        return kinds, replace(s, value="", where=Location(), view=view, indirect=indirect)
+    return kinds, replace(s, value="", where=Location())  # type: ignore[call-arg]
+
+
+def simplify_reshapes(
+    body: Iterable[Statement], values: Mapping[str, Value], kept_names: Iterable[str] = ()
+) -> tuple[Statement, ...]:
+    """Chains of reshapes become one; a reshape back to the first shape goes."""
+    source: dict[str, str] = {}
+    alias: dict[str, str] = {}
+    own = set(kept_names)
+    kept: list[Statement] = []
+    for s in body:
+        s = renamed(s, lambda n: alias.get(n, n))
+        if isinstance(s, Loop):
+            s = replace(s, body=simplify_reshapes(s.body, values, {c.yielded for c in s.carried}))
+        if isinstance(s, Reshape):
+            origin = source.get(s.source, s.source)
+            source[s.value] = origin
+            if values[origin].shape == values[s.value].shape and s.value not in own:
+                alias[s.value] = origin
+                continue
+            s = replace(s, source=origin)
+        kept.append(s)
+    return tuple(kept)
+
+
+def number_inits(
+    body: Iterable[Statement], fills: Mapping[str, float | int] | None = None
+) -> tuple[Statement, ...]:
+    """The statements with every `Out.init` that names a value filled with one number replaced by the number."""
+    known: dict[str, float | int] = dict(fills or {})
+    kept: list[Statement] = []
+    for s in body:
+        if isinstance(s, Loop):
+            s = replace(s, body=number_inits(s.body, known))
+        if isinstance(s, Compute):
+            known |= _filled(s)
+            outs = tuple(
+                replace(o, init=known.get(o.init, o.init)) if isinstance(o.init, str) else o for o in s.outs
+            )
+            s = replace(s, outs=outs)
+        kept.append(s)
+    return tuple(kept)
+
+
+def _filled(c: Compute) -> dict[str, float | int]:
+    found = {}
+    for o in c.outs:
+        entry = c.body[o.result]
+        if o.combiner is None and entry.op == "const" and isinstance(entry.attr, float | int):
+            found[o.value] = entry.attr
+    return found

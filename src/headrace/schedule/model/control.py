@@ -1,0 +1,264 @@
+"""scf.for and scf.if: loops stay loops here (dissolve.py looks at them next); branches on tile ids are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import Block, Operation, SSAValue
+
+from headrace.ir.text import location
+from headrace.schedule.graph import Axis, Carried, Loop, Number, Out, PerCore, Statement
+from headrace.schedule.model import number as nm
+from headrace.schedule.model.body import Body, linear
+from headrace.schedule.model.cleanup import drop_dead
+from headrace.schedule.model.dissolve import dissolved
+from headrace.schedule.model.number import NotLinear, Num
+from headrace.schedule.model.pointwise import apply
+from headrace.schedule.model.state import Binding, Refused, Split, State
+from headrace.schedule.model.statements import defined
+from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, Tensor, whole
+
+UNROLL_LIMIT = 1024
+Run = Callable[[State, Block], None]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A loop's numbers: start and trip per tile, step."""
+
+    start: Num
+    step: int
+    trip: nm.Const
+
+
+def for_op(state: State, op: Operation, run: Run) -> list[Binding]:
+    """The results of an scf.for."""
+    block = op.regions[0].block
+    inits = [state.get(v) for v in list(op.operands)[3:]]
+    bounds = _bounds(state, op)
+    if nm.same(bounds.trip, 0):
+        return inits
+    if nm.same(bounds.trip, 1):
+        return _iterations(state, block, bounds, inits, run)
+    mark = _Mark.of(state)
+    name = state.fresh(f"{block.args[0].name_hint or 'i'}.")
+    try:
+        return _Symbolic(state, op, bounds, name, run).results(inits)
+    except NotLinear as reason:
+        if name not in reason.loops:
+            raise
+        mark.restore(state)
+    if isinstance(bounds.trip, np.ndarray):
+        raise Split(bounds.trip)
+    if bounds.trip > UNROLL_LIMIT:
+        raise Refused(
+            f"an index depends on this loop in no linear way, and {bounds.trip} iterations are too many to unroll",
+            "use additions and multiplications by constants on the loop variable",
+        )
+    return _iterations(state, block, bounds, inits, run)
+
+
+def _bounds(state: State, op: Operation) -> Bounds:
+    low, high, step = (state.integer(v) for v in list(op.operands)[:3])
+    by = state.fixed(step)
+    if by <= 0:
+        raise Refused(f"the step of this loop is {by}", "loops step upwards")
+    span = nm.sub(high, low)
+    if not span.is_constant:
+        raise NotLinear(tuple(span.terms))
+    return Bounds(low, by, nm.tidy(np.maximum(-(-np.asarray(span.const) // by), 0)))
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """Where an evaluation stood, to return to."""
+
+    statements: int
+    values: dict[str, object]
+    findings: int
+
+    @staticmethod
+    def of(state: State) -> _Mark:
+        return _Mark(len(state.block), dict(state.values), len(state.diagnostics))
+
+    def restore(self, state: State) -> None:
+        del state.block[self.statements :]
+        del state.diagnostics[self.findings :]
+        for name in [n for n in state.values if n not in self.values]:
+            del state.values[name]
+
+
+def _iterations(state: State, block: Block, bounds: Bounds, inits: list[Binding], run: Run) -> list[Binding]:
+    """Every iteration in turn, its loop variable a number."""
+    carried = inits
+    for i in range(int(np.max(bounds.trip))):
+        state.env[block.args[0]] = Integer(nm.add(bounds.start, Num(i * bounds.step)), "index")
+        for argument, value in zip(list(block.args)[1:], carried, strict=True):
+            state.env[argument] = value
+        run(state, block)
+        assert block.last_op is not None
+        carried = [state.get(v) for v in block.last_op.operands]
+    return carried
+
+
+class _Symbolic:
+    """One evaluation of a loop body for all its iterations."""
+
+    def __init__(self, state: State, op: Operation, bounds: Bounds, name: str, run: Run) -> None:
+        self.state, self.op, self.bounds, self.name, self.run = state, op, bounds, name, run
+        self.block = op.regions[0].block
+
+    def results(self, inits: Sequence[Binding]) -> list[Binding]:
+        """Emit the loop (or what it dissolves into) and return what it yields."""
+        state, block = self.state, self.block
+        outer = state.block
+        arguments = list(block.args)[1:]
+        bound = [self._enter(a, b) for a, b in zip(arguments, inits, strict=True)]
+        state.block = []
+        low, high = nm.bounds(self.bounds.start, state.ranges)
+        last = nm.tidy(np.maximum(np.asarray(self.bounds.trip) - 1, 0) * self.bounds.step)
+        state.ranges[self.name] = (low, nm.tidy(high + last))
+        try:
+            state.env[block.args[0]] = Integer(Num(0, {self.name: 1}), "index")
+            self.run(state, block)
+            assert block.last_op is not None
+            yields = [state.get(v) for v in block.last_op.operands]
+            carried = self._carry(bound, yields)
+            body = tuple(state.block)
+        finally:
+            state.block = outer
+            del state.ranges[self.name]
+        self._emit(body, carried)
+        return [self._after(b, c, y) for b, c, y in zip(bound, carried, yields, strict=True)]
+
+    def _enter(self, argument: SSAValue, init: Binding) -> Binding:
+        """Bind an iteration argument: integers by their step, tensors and floats as carried values."""
+        state = self.state
+        if isinstance(init, Integer):
+            state.env[argument] = self._induction(argument, init)
+            return init
+        tensor = Filled((), init.dtype, init) if isinstance(init, Constant) else init
+        if not isinstance(tensor, Tensor | Filled):
+            raise Refused("a loop can carry tensors and numbers only")
+        name = state.materialise(tensor, location(self.op), "init")
+        inner = state.value(tensor.shape, tensor.dtype, location(self.op), argument.name_hint or "")
+        if name in state.undefined:
+            state.undefined.add(inner)
+        state.env[argument] = whole(inner, tensor.shape, tensor.dtype)
+        return whole(name, tensor.shape, tensor.dtype)
+
+    def _induction(self, argument: SSAValue, init: Integer) -> Integer:
+        """An integer that grows by the same number every iteration."""
+        assert self.block.last_op is not None
+        position = list(self.block.args).index(argument) - 1  # type: ignore[arg-type]
+        grown = self.block.last_op.operands[position].owner
+        if isinstance(grown, Operation) and grown.name == "arith.addi" and argument in grown.operands:
+            other = next((v for v in grown.operands if v is not argument), None)
+            by = self.state.get(other) if other is not None else None
+            if (
+                isinstance(by, Integer)
+                and by.value.fixed is not None
+                and by.value.fixed % self.bounds.step == 0
+            ):
+                since = nm.sub(Num(0, {self.name: 1}), self.bounds.start)
+                return Integer(
+                    nm.add(init.value, nm.scale(since, by.value.fixed // self.bounds.step)), init.dtype
+                )
+        raise NotLinear((self.name,))
+
+    def _carry(self, bound: Sequence[Binding], yields: Sequence[Binding]) -> list[Carried | None]:
+        state = self.state
+        carried: list[Carried | None] = []
+        arguments = list(self.block.args)[1:]
+        for argument, init, value in zip(arguments, bound, yields, strict=True):
+            inner = state.env[argument]
+            if not isinstance(init, Tensor) or not isinstance(inner, Tensor) or value == inner:
+                carried.append(None)
+                continue
+            tensor = Filled((), value.dtype, value) if isinstance(value, Constant | Integer) else value
+            if not isinstance(tensor, Tensor | Filled):
+                raise Refused("a loop can carry tensors and numbers only")
+            taken = {c.yielded for c in carried if c is not None}
+            yielded = self._produced(tensor, taken)
+            result = state.value(tensor.shape, tensor.dtype, location(self.op))
+            carried.append(Carried(inner.source, init.source, yielded, result))
+        return carried
+
+    def _produced(self, tensor: AnyTensor, taken: set[str]) -> str:
+        """A value made in this iteration that holds the tensor, made by a copy if need be."""
+        state = self.state
+        name = state.materialise(tensor, location(self.op))
+        if name in defined(state.block) and name not in taken:
+            return name
+        value = state.values[name]
+        body = Body(state.dims(value.shape), state.ranges)
+        walk = tuple(Axis(d.name) for d in body.dims)
+        copy = state.value(value.shape, value.dtype, location(self.op))
+        state.compute(body, [Out(copy, walk, body.read(name, walk, value.dtype))], location(self.op), "copy")
+        return copy
+
+    def _emit(self, body: tuple[Statement, ...], carried: Sequence[Carried | None]) -> None:
+        state = self.state
+        kept = tuple(c for c in carried if c is not None)
+        alive = drop_dead(body, {c.yielded for c in kept})
+        trip = self.bounds.trip
+        number: Number = PerCore(tuple(int(t) for t in trip)) if isinstance(trip, np.ndarray) else int(trip)
+        loop = Loop(
+            self.name,
+            number,
+            linear(self.bounds.start),
+            self.bounds.step,
+            alive,
+            kept,
+            False,
+            location(self.op),
+        )
+        flat = dissolved(loop, state)
+        state.block.extend(flat)
+
+    def _after(self, init: Binding, carried: Carried | None, value: Binding) -> Binding:
+        if isinstance(init, Integer):
+            total = value.value if isinstance(value, Integer) else None
+            assert total is not None
+            last = nm.add(self.bounds.start, nm.number(np.asarray(self.bounds.trip - 1) * self.bounds.step))
+            factor = total.terms.get(self.name, 0)
+            rest = Num(total.const, {n: c for n, c in total.terms.items() if n != self.name})
+            return Integer(nm.add(rest, nm.scale(last, factor)), init.dtype)
+        if carried is None:
+            return init
+        kept = self.state.values[carried.result]
+        return whole(carried.result, kept.shape, kept.dtype)
+
+
+def if_op(state: State, op: Operation, run: Run) -> list[Binding]:
+    """The results of an scf.if: one branch where the tile decides, a select where data does."""
+    condition = state.get(op.operands[0])
+    if isinstance(condition, Integer):
+        branch = op.regions[0 if state.fixed(condition.value) else 1]
+        return _branch(state, branch.blocks[0] if branch.blocks else None, run) if branch.blocks else []
+    if not isinstance(condition, Tensor) or condition.shape:
+        raise Refused("the condition is not known")
+    before = len(state.block)
+    results = [_branch(state, r.blocks[0] if r.blocks else None, run) for r in op.regions]
+    if any(type(s).__name__ in ("Store", "Loop") for s in state.block[before:]):
+        raise Refused(
+            "a branch decided by data may not store or loop", "compute both values, select, and store once"
+        )
+    chosen: list[Binding] = []
+    for a, b in zip(*results, strict=True):
+        left, right = (Filled((), v.dtype, v) if isinstance(v, Integer | Constant) else v for v in (a, b))
+        if not isinstance(left, Tensor | Filled) or not isinstance(right, Tensor | Filled):
+            raise Refused("a branch decided by data can yield tensors and numbers only")
+        chosen.append(
+            apply(state, "arith.select", [condition, left, right], left.shape, left.dtype, None, op)
+        )
+    return chosen
+
+
+def _branch(state: State, block: Block | None, run: Run) -> list[Binding]:
+    if block is None:
+        return []
+    run(state, block)
+    return [state.get(v) for v in block.last_op.operands] if block.last_op is not None else []

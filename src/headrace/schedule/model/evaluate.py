@@ -1,0 +1,184 @@
+"""One function evaluated for one group of tiles: ops are dispatched, findings collected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
+
+from headrace.schedule.model import affine, indirect, pointwise, shapes, transfers, views
+from headrace.schedule.model import number as nm
+from headrace.schedule.model.control import for_op, if_op
+from headrace.schedule.model.named import linalg_op
+from headrace.schedule.model.number import NotLinear, Num
+from headrace.schedule.model.scalar_ops import SCALAR_OPS
+from headrace.schedule.model.state import Binding, Refused, State, Unknown, literal
+from headrace.schedule.model.tensors import Constant, Integer
+
+Handler = Callable[[State, Operation], Sequence[Binding]]
+
+
+def evaluate(
+    module: ModuleOp, function: FuncOp, coordinates: np.ndarray, bindings: Mapping[str, Constant | Integer]
+) -> State:
+    """The state after the function ran for the tiles with these grid coordinates (one row a tile).
+
+    Split: the tiles do not all do the same.
+    """
+    state = State(module, coordinates)
+    block = function.body.block
+    for argument, name in zip(block.args, argument_names(function), strict=True):
+        state.env[argument] = bindings[name]
+    _run(state, block)
+    return state
+
+
+def argument_names(function: FuncOp) -> list[str]:
+    """The names of a function's arguments, without the percent sign; argN where it has none."""
+    return [a.name_hint or f"arg{i}" for i, a in enumerate(function.body.block.args)]
+
+
+def _run(state: State, block: Block) -> None:
+    """Evaluate the ops of a block up to its terminator."""
+    for op in block.ops:
+        if op.name in _TERMINATORS:
+            return
+        _step(state, op)
+
+
+def _step(state: State, op: Operation) -> None:
+    inputs = [*op.operands, *_captured(op)]
+    if any(isinstance(state.env.get(v), Unknown) for v in inputs):
+        _bind(state, op, [Unknown()] * len(op.results))
+        return
+    try:
+        _bind(state, op, _results(state, op))
+    except Refused as why:
+        state.report(op, why.message, why.hint)
+        _bind(state, op, [Unknown()] * len(op.results))
+    except NotLinear as why:
+        if any(name in state.ranges for name in why.loops):
+            raise
+        hint = "addresses may only be added to; numbers must be constants, tile ids or scalar arguments with a value"
+        state.report(op, "this integer is not known when scheduling", hint)
+        _bind(state, op, [Unknown()] * len(op.results))
+    except ZeroDivisionError:
+        state.report(op, "division by zero")
+        _bind(state, op, [Unknown()] * len(op.results))
+
+
+def _captured(op: Operation) -> list:  # type: ignore[type-arg]
+    """Values that regions of a linalg or tensor op use from outside."""
+    if op.name.startswith("scf.") or not op.regions:
+        return []
+    return [v for inner in op.walk() if inner is not op for v in inner.operands]
+
+
+def _bind(state: State, op: Operation, bindings: Sequence[Binding]) -> None:
+    for result, binding in zip(op.results, bindings, strict=True):
+        state.env[result] = binding
+
+
+def _results(state: State, op: Operation) -> Sequence[Binding]:
+    handler = _HANDLERS.get(op.name)
+    if handler is not None:
+        return handler(state, op)
+    if op.name.startswith("linalg."):
+        return linalg_op(state, op)
+    if op.name.startswith("tensor."):
+        return [shapes.tensor_op(state, op)]
+    if op.name in SCALAR_OPS:
+        return [pointwise.elementwise(state, op)]
+    raise Refused("this op cannot be scheduled", _hint(op))
+
+
+def _hint(op: Operation) -> str:
+    if op.name.startswith("ktdp.inter_tile"):
+        return "let one tile compute the whole, or split the kernel in two functions and pass the parts through memory"
+    return "rewrite it with linalg, arith, math, tensor, scf.for and scf.if"
+
+
+def _tile_id(state: State, op: Operation) -> list[Binding]:
+    rank = state.coordinates.shape[1]
+    if len(op.results) > rank and not state.coordinates.size:
+        raise Refused("more results than the grid has dims")
+    columns = [state.coordinates[:, k] if k < rank else np.zeros(1, np.int64) for k in range(len(op.results))]
+    return [Integer(nm.number(c), "index") for c in columns]
+
+
+def _store(state: State, op: Operation) -> list[Binding]:
+    transfers.store(state, op)
+    return []
+
+
+def _affine_apply(state: State, op: Operation) -> list[Binding]:
+    amap = literal(op, "map")
+    assert amap is not None
+    return [
+        Integer(n, "index")
+        for n in affine.apply(amap.data, [state.integer(v) for v in op.operands], state.ranges)
+    ]
+
+
+def _affine_extreme(choose: Callable[[Num, Num, nm.Ranges], Num]) -> Handler:
+    def handler(state: State, op: Operation) -> list[Binding]:
+        amap = literal(op, "map")
+        assert amap is not None
+        values = affine.apply(amap.data, [state.integer(v) for v in op.operands], state.ranges)
+        best = values[0]
+        for value in values[1:]:
+            best = choose(best, value, state.ranges)
+        return [Integer(best, "index")]
+
+    return handler
+
+
+def _runtime_arg(state: State, op: Operation) -> list[Binding]:
+    kind = literal(op, "kind")
+    assert isinstance(kind, IntegerAttr)
+    which = ("value", "granularity", "upperbound")[kind.value.data]
+    if which == "value":
+        return [state.get(op.operands[0])]
+    return [Integer(Num(getattr(op.operands[0].type, which).data), "index")]
+
+
+def _call(state: State, op: Operation) -> list[Binding]:
+    """A call, evaluated in place."""
+    name = literal(op, "callee")
+    assert name is not None
+    target = next(
+        (f for f in state.module.walk() if isinstance(f, FuncOp) and f.sym_name.data == name.string_value()),
+        None,
+    )
+    if target is None or target.is_declaration:
+        raise Refused(f"no function {name} to call")
+    block = target.body.block
+    for argument, operand in zip(block.args, op.operands, strict=True):
+        state.env[argument] = state.get(operand)
+    _run(state, block)
+    assert block.last_op is not None
+    return [state.get(v) for v in block.last_op.operands]
+
+
+_TERMINATORS = frozenset({"func.return", "scf.yield"})
+_HANDLERS: dict[str, Handler] = {
+    "arith.constant": lambda s, op: [pointwise.constant_op(s, op)],
+    "spyreop.constant": lambda s, op: [pointwise.constant_op(s, op)],
+    "ktdp.get_compute_tile_id": _tile_id,
+    "ktdp.construct_memory_view": lambda s, op: [views.memory_view(s, op)],
+    "ktdp.construct_distributed_memory_view": lambda s, op: [views.distributed_view(s, op)],
+    "ktdp.construct_access_tile": lambda s, op: [views.access_tile(s, op)],
+    "ktdp.construct_indirect_access_tile": lambda s, op: [indirect.indirect_tile(s, op)],
+    "ktdp.load": lambda s, op: [transfers.load(s, op)],
+    "ktdp.store": _store,
+    "ktdp.runtime_arg_extract": _runtime_arg,
+    "scf.for": lambda s, op: for_op(s, op, _run),
+    "scf.if": lambda s, op: if_op(s, op, _run),
+    "affine.apply": _affine_apply,
+    "affine.min": _affine_extreme(nm.minimum),
+    "affine.max": _affine_extreme(nm.maximum),
+    "func.call": _call,
+}

@@ -1,0 +1,170 @@
+"""Indirect access tiles: gathers, scatters, and walks that are more than one step per dim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Operation
+
+from headrace.numbers.dtypes import is_integer
+from headrace.schedule.graph import Indirect, View
+from headrace.schedule.model import affine
+from headrace.schedule.model import number as nm
+from headrace.schedule.model.body import from_linear, linear
+from headrace.schedule.model.number import NotLinear, Num
+from headrace.schedule.model.state import MemoryView, Part, Refused, State, Tile, integers, literal
+from headrace.schedule.model.views import check_shape, leaves, order_of
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A view walked by variables: dim d is at origin[d] plus the variable axes[d] (None: fixed)."""
+
+    view: View
+    origin: tuple[Num, ...]
+    axes: tuple[int | None, ...]
+    dims: tuple[int, ...]
+    """The dims of the view as written that come first here, in order."""
+
+
+@dataclass(frozen=True)
+class Subscripts:
+    """The subscripts of one tile: names and extents of the variables, a number or index position per view dim."""
+
+    names: tuple[str, ...]
+    extents: tuple[int, ...]
+    direct: tuple[Num | None, ...]
+    indices: tuple[tuple[int, MemoryView, tuple[Num, ...]], ...]
+    """(view dim, index view, where in it) of every indirect subscript."""
+
+
+def indirect_tile(state: State, op: Operation) -> Tile:
+    """The tile of `ktdp.construct_indirect_access_tile`."""
+    subscripts, base = _subscripts(state, op)
+    order = order_of(literal(op, "variables_space_order").data)  # type: ignore[union-attr]
+    shape = tuple(subscripts.extents[p] for p in order)
+    check_shape(op, shape)
+    if len(base.parts) != 1:
+        raise Refused("an indirect access tile on a distributed view is not supported", "use one view")
+    _check(state, base.parts[0], subscripts)
+    walk = _walk(base.parts[0].view, subscripts.direct, subscripts)
+    found = tuple(_indirect(i, walk.dims, order, subscripts) for i in subscripts.indices)
+    axis_of = {p: k for k, p in enumerate(order)}
+    walked = {a: d for d, a in enumerate(walk.axes) if a is not None}
+    axes = tuple(walked.get(p) for p in order)
+    used = {axis_of[p] for p in walked} | {a for i in found for a in i.axes if a is not None}
+    repeats = tuple(k for k, n in enumerate(shape) if k not in used and n > 1)
+    view = MemoryView(walk.view.sizes, base.dtype, (_whole(walk.view),))
+    return Tile(view, walk.origin, axes, shape, found, repeats)
+
+
+def _whole(view: View) -> Part:
+    return Part(view, tuple(0 for _ in view.sizes), tuple(n - 1 for n in view.sizes))
+
+
+def _subscripts(state: State, op: Operation) -> tuple[Subscripts, MemoryView]:
+    _, n_indirect, n_captured, _ = integers(op, "operandSegmentSizes")
+    operands = list(op.operands)
+    bound = [state.get(v) for v in operands[: 1 + n_indirect]]
+    views = [b for b in bound if isinstance(b, MemoryView)]
+    if len(views) != len(bound):
+        raise Refused("the base or an index of this access tile is no memory view")
+    rest = [state.integer(v) for v in operands[1 + n_indirect :]]
+    captured, symbols = rest[:n_captured], rest[n_captured:]
+    corners = affine.box(literal(op, "variables_space_set").data, symbols)  # type: ignore[union-attr]
+    if corners is None:
+        raise Refused("the variables' space is no bounded box", "bound every variable from both sides")
+    names = tuple(f"?{k}" for k in range(len(corners)))
+    extents = tuple(state.fixed(nm.add(nm.sub(b, a), Num(1))) for a, b in corners)
+    ranges = {**state.ranges, **{n: (0, e - 1) for n, e in zip(names, extents, strict=True)}}
+    inputs = [*captured, *(nm.add(a, Num(0, {n: 1})) for n, (a, _) in zip(names, corners, strict=True))]
+    return _by_dim(op, inputs, ranges, names, extents, views), views[0]
+
+
+def _by_dim(
+    op: Operation,
+    inputs: Sequence[Num],
+    ranges: nm.Ranges,
+    names: tuple[str, ...],
+    extents: tuple[int, ...],
+    views: list[MemoryView],
+) -> Subscripts:
+    kinds, maps = literal(op, "per_dim_subscript_kinds"), literal(op, "per_dim_subscript_maps")
+    assert isinstance(kinds, ArrayAttr) and isinstance(maps, ArrayAttr)
+    direct: list[Num | None] = []
+    indices: list[tuple[int, MemoryView, tuple[Num, ...]]] = []
+    for d, (kind, amap) in enumerate(zip(kinds, maps, strict=True)):
+        try:
+            values = affine.apply(amap.data, inputs, ranges)
+        except NotLinear as error:
+            if any(n in names for n in error.loops):
+                raise Refused(
+                    "a subscript with floordiv or mod is not supported", "split the variable in two"
+                ) from None
+            raise
+        if kind.value.data:
+            indices.append((d, views[1 + len(indices)], tuple(values)))
+        direct.append(None if kind.value.data else values[0])
+    return Subscripts(names, extents, tuple(direct), tuple(indices))
+
+
+def _check(state: State, part: Part, s: Subscripts) -> None:
+    ranges = dict(state.ranges)
+    state.ranges |= {n: (0, e - 1) for n, e in zip(s.names, s.extents, strict=True)}
+    problems = [
+        f"dim {d} {wrong}"
+        for d, value in enumerate(s.direct)
+        if value is not None and (wrong := leaves(state, value, 1, part.low[d], part.high[d]))
+    ]
+    for d, view, values in s.indices:
+        part = view.parts[0]
+        problems += [
+            f"the index of dim {d} {wrong}"
+            for k, value in enumerate(values)
+            if (wrong := leaves(state, value, 1, part.low[k], part.high[k]))
+        ]
+    state.ranges = ranges
+    if problems:
+        raise Refused("access out of bounds: " + "; ".join(problems), "shrink the tile or guard it")
+
+
+def _walk(view: View, subscripts: Sequence[Num | None], s: Subscripts) -> Walk:
+    """The view with every variable walking a dim of its own; re-strided where a variable does more than step a dim."""
+    split = [_split(n, s.names) if n is not None else (Num(0), {}) for n in subscripts]
+    uses = [v for _, terms in split for v in terms]
+    simple = all(len(t) <= 1 and set(t.values()) <= {1} for _, t in split) and len(set(uses)) == len(uses)
+    if simple:
+        axes = tuple(next(iter(t), None) for _, t in split)
+        return Walk(view, tuple(rest for rest, _ in split), axes, tuple(range(len(split))))
+    kept = [d for d, n in enumerate(subscripts) if n is None]
+    used = sorted(set(uses))
+    start = from_linear(view.start)
+    for (rest, _), stride in zip(split, view.strides, strict=True):
+        start = nm.add(start, nm.scale(rest, stride))
+    steps = [
+        sum(t.get(v, 0) * stride for (_, t), stride in zip(split, view.strides, strict=True)) for v in used
+    ]
+    sizes = (*(view.sizes[d] for d in kept), *(s.extents[v] for v in used))
+    strides = (*(view.strides[d] for d in kept), *steps)
+    walked = View(view.arg, linear(start), view.dtype, sizes, strides, view.space, view.where)
+    return Walk(walked, (Num(0),) * len(sizes), (*(None for _ in kept), *used), tuple(kept))
+
+
+def _split(value: Num, names: tuple[str, ...]) -> tuple[Num, dict[int, int]]:
+    """The part of a subscript without variables, and the coefficient of every variable in it."""
+    terms = {names.index(n): c for n, c in value.terms.items() if n in names}
+    return Num(value.const, {n: c for n, c in value.terms.items() if n not in names}), terms
+
+
+def _indirect(
+    index: tuple[int, MemoryView, tuple[Num, ...]], dims: tuple[int, ...], order: list[int], s: Subscripts
+) -> Indirect:
+    dim, view, values = index
+    if len(view.parts) != 1 or not is_integer(view.dtype):
+        raise Refused("an index view must be one view of integers", "store the indices as i32 or i64")
+    walk = _walk(view.parts[0].view, values, s)
+    axis_of = {p: k for k, p in enumerate(order)}
+    axes = tuple(None if a is None else axis_of[a] for a in walk.axes)
+    return Indirect(dims.index(dim), walk.view, tuple(linear(o) for o in walk.origin), axes)

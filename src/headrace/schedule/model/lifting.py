@@ -1,0 +1,206 @@
+"""Lifting one Compute out of a loop: which dim takes the loop, and how accesses and coordinates follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from headrace.schedule.graph import Access, Axis, Compute, Dim, Linear, Loop, Out, Scalar
+from headrace.schedule.model import number as nm
+from headrace.schedule.model.body import from_linear, linear
+from headrace.schedule.model.state import State
+
+if TYPE_CHECKING:
+    from headrace.schedule.model.accumulators import Accumulators
+
+
+class Stays(Exception):
+    """The loop cannot be dissolved."""
+
+
+@dataclass(frozen=True)
+class Lift:
+    """Iterations of a value lie along `axis`, `extent` positions each; axis None: along a new leading axis, one each."""
+
+    axis: int | None
+    extent: int
+
+
+@dataclass(frozen=True)
+class _Over:
+    """The dim of a Compute that takes the loop: its name, its extent in one iteration, and whether it is new."""
+
+    name: str
+    extent: int
+    is_new: bool
+
+
+def lift_compute(
+    c: Compute,
+    loop: Loop,
+    trip: int,
+    lifts: Mapping[str, Lift],
+    accumulators: Accumulators,
+    lifted: Callable[[str, Lift], None],
+    state: State,
+) -> Compute:
+    """The Compute over all iterations; `lifted` is told which results are laid out how. Stays when it cannot be."""
+    over = _choose(c, loop, lifts, state)
+    if over is None:
+        if any(accumulators.of(o) for o in c.outs):
+            raise Stays  # the same term every iteration
+        return c
+    reduces = [accumulators.of(o) is not None for o in c.outs]
+    if any(reduces) != all(reduces):
+        raise Stays
+    dims = _dims(c, over, trip, all(reduces))
+    ins = tuple(_access(a, over, lifts.get(a.value)) for a in c.ins)
+    body, position = _coordinates(c.body, loop, over)
+    outs = []
+    for o in c.outs:
+        o = replace(o, result=position[o.result])
+        outs.append(
+            _gathered(o, over, accumulators) if reduces[0] else _laid_out(o, over, lifts, lifted, state)
+        )
+    return replace(c, dims=dims, ins=ins, body=body, outs=tuple(outs))
+
+
+def _choose(c: Compute, loop: Loop, lifts: Mapping[str, Lift], state: State) -> _Over | None:
+    """The dim that takes the loop; None when nothing here changes from iteration to iteration."""
+    extents = {d.name: d.extent for d in c.dims}
+    along: set[str] = set()
+    by_value = False
+    for access in c.ins:
+        lift = lifts.get(access.value)
+        if lift is None:
+            continue
+        axis = None if lift.axis is None else access.axes[lift.axis]
+        if axis is not None and axis.dim is not None:
+            if axis.offset or extents[axis.dim] != lift.extent:
+                raise Stays
+            along.add(axis.dim)
+        elif lift.extent != 1:
+            raise Stays
+        else:
+            by_value = True
+    if not along:
+        by_index = any(loop.name in dict(_offset(s).terms) for s in c.body if s.op == "index")
+        by_init = any(isinstance(o.init, str) and o.init in lifts for o in c.outs)
+        return _Over(state.fresh("d"), 1, True) if by_value or by_index or by_init else None
+    name = min(along)
+    if len(along) > 1 or (by_value and extents[name] != 1):
+        raise Stays
+    return _Over(name, extents[name], False)
+
+
+def _dims(c: Compute, over: _Over, trip: int, reduces: bool) -> tuple[Dim, ...]:
+    if over.is_new:
+        return (Dim(over.name, trip, "reduction" if reduces else "parallel"), *c.dims)
+    dims = []
+    for d in c.dims:
+        if d.name == over.name:
+            if d.kind == "reduction" and not reduces and d.extent != 1:
+                raise Stays
+            d = Dim(d.name, d.extent * trip, "reduction" if reduces else "parallel")
+        dims.append(d)
+    return tuple(dims)
+
+
+def _fixed(axis: Axis, over: _Over) -> Axis:
+    """An axis of something that is the same in every iteration."""
+    if axis.dim != over.name:
+        return axis
+    if over.extent != 1:
+        raise Stays
+    return Axis(None, axis.offset)
+
+
+def _access(access: Access, over: _Over, lift: Lift | None) -> Access:
+    axes = [
+        _fixed(a, over) if lift is None or k != lift.axis else Axis(over.name)
+        for k, a in enumerate(access.axes)
+    ]
+    if lift is not None and lift.axis is None:
+        axes = [Axis(over.name), *axes]
+    return replace(access, axes=tuple(axes))
+
+
+def _gathered(out: Out, over: _Over, accumulators: Accumulators) -> Out:
+    """An accumulator: the loop's dim is reduced, so the out does not walk it."""
+    return accumulators.result(replace(out, axes=tuple(_fixed(a, over) for a in out.axes)))
+
+
+def _laid_out(
+    out: Out, over: _Over, lifts: Mapping[str, Lift], lifted: Callable[[str, Lift], None], state: State
+) -> Out:
+    """A result per iteration, laid out along the axis the loop's dim walks, a unit axis, or a new one."""
+    shape = state.values[out.value].shape
+    walked = [k for k, a in enumerate(out.axes) if a.dim == over.name]
+    free = [k for k, a in enumerate(out.axes) if a.dim is None and shape[k] == 1]
+    if walked:
+        lift = Lift(walked[0], over.extent)
+    elif over.extent != 1:
+        raise Stays
+    else:
+        lift = Lift(free[0] if free else None, 1)
+    if isinstance(out.init, str) and lifts.get(out.init) != lift:
+        raise Stays
+    axes = list(out.axes)
+    if lift.axis is None:
+        axes = [Axis(over.name), *axes]
+    else:
+        axes[lift.axis] = Axis(over.name)
+    lifted(out.value, lift)
+    return replace(out, axes=tuple(axes))
+
+
+def _offset(s: Scalar) -> Linear:
+    return s.attr[1]  # type: ignore[index,no-any-return]
+
+
+def _coordinates(body: tuple[Scalar, ...], loop: Loop, over: _Over) -> tuple[tuple[Scalar, ...], list[int]]:
+    """The body with loop variables in coordinates replaced by the dim that takes the loop; new position of every entry."""
+    entries: list[Scalar] = []
+    position: list[int] = []
+
+    def enter(s: Scalar) -> int:
+        entries.append(s)
+        return len(entries) - 1
+
+    for s in body:
+        s = replace(s, args=tuple(position[a] for a in s.args))
+        position.append(_coordinate(s, loop, over, enter) if s.op == "index" else enter(s))
+    return tuple(entries), position
+
+
+def _coordinate(s: Scalar, loop: Loop, over: _Over, enter: Callable[[Scalar], int]) -> int:
+    dim, offset = s.attr  # type: ignore[misc]
+    terms = dict(offset.terms)
+    factor = terms.pop(loop.name, 0)
+    rest = nm.add(
+        from_linear(replace(offset, terms=tuple(terms.items()))), nm.scale(from_linear(loop.start), factor)
+    )
+    by = factor * loop.step
+    if dim != over.name and not by:
+        return enter(s)
+    if dim == over.name and by == over.extent:
+        return enter(replace(s, attr=(dim, linear(rest))))
+    whole = enter(replace(s, attr=(over.name, Linear())))
+    if dim == over.name and over.extent != 1:
+        if by:
+            raise Stays
+        extent = enter(Scalar("const", (), s.dtype, over.extent))
+        local = enter(replace(s, op="arith.remui", args=(whole, extent), attr=None))
+        shift = enter(replace(s, attr=(None, linear(rest))))
+        return enter(replace(s, op="arith.addi", args=(local, shift), attr=None))
+    if over.extent != 1:
+        extent = enter(Scalar("const", (), s.dtype, over.extent))
+        whole = enter(replace(s, op="arith.divui", args=(whole, extent), attr=None))
+    base = enter(replace(s, attr=(None if dim == over.name else dim, linear(rest))))
+    if not by:
+        return base
+    scaled = enter(
+        replace(s, op="arith.muli", args=(whole, enter(Scalar("const", (), s.dtype, by))), attr=None)
+    )
+    return enter(replace(s, op="arith.addi", args=(base, scaled), attr=None))

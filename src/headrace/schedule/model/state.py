@@ -1,0 +1,209 @@
+"""The evaluator's state: what SSA names are bound to, and the statements emitted so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from headrace.ir.diagnostics import Diagnostic, Location
+from headrace.ir.text import location
+from headrace.schedule.graph import (
+    Axis,
+    Compute,
+    Dim,
+    Indirect,
+    Load,
+    Out,
+    Statement,
+    Value,
+    View,
+)
+from headrace.schedule.model import number as nm
+from headrace.schedule.model.body import Body
+from headrace.schedule.model.number import NotLinear, Num
+from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, Tensor, is_whole, through
+
+
+class Split(Exception):
+    """Tiles of the group go different ways: `keys` has one entry a tile, equal entries stay together."""
+
+    def __init__(self, keys: np.ndarray) -> None:
+        super().__init__("tiles differ")
+        self.keys = keys
+
+
+class Refused(Exception):
+    """The op cannot be modelled; its results are unknown from here on."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
+@dataclass(frozen=True)
+class Part:
+    """One partition of a memory view: coordinates low..high (inclusive) of the whole live in `view` at coordinate - low."""
+
+    view: View
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class MemoryView:
+    """A memref: its shape and the partitions that hold it (one, unless it is distributed)."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """An access tile: origin per view dim, the walk of every tile axis, and indexed dims."""
+
+    view: MemoryView
+    origin: tuple[Num, ...]
+    axes: tuple[int | None, ...]
+    shape: tuple[int, ...]
+    indirect: tuple[Indirect, ...] = ()
+    repeats: tuple[int, ...] = ()
+    """Tile axes that walk nothing: every position along them is the same element."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What an op that could not be modelled leaves behind."""
+
+
+Binding = Integer | Constant | Tensor | Filled | MemoryView | Tile | Unknown
+
+
+@dataclass
+class State:
+    """One evaluation of a function for one group of tiles."""
+
+    module: ModuleOp
+    coordinates: np.ndarray
+    """One row a tile, one column a grid dim."""
+    env: dict[SSAValue, Binding] = field(default_factory=dict)
+    ranges: dict[str, tuple[nm.Const, nm.Const]] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict)
+    block: list[Statement] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    undefined: set[str] = field(default_factory=set)
+    """Values that stand for a `tensor.empty`."""
+    loads: dict[str, Load] = field(default_factory=dict)
+    counter: int = 0
+
+    def report(self, op: Operation, message: str, hint: str = "") -> None:
+        """Note one finding at an op, once."""
+        found = Diagnostic(message, location(op), op.name, hint)
+        if found not in self.diagnostics:
+            self.diagnostics.append(found)
+
+    def fresh(self, prefix: str) -> str:
+        """A name not used before."""
+        self.counter += 1
+        return f"{prefix}{self.counter}"
+
+    def dims(self, extents: Sequence[int], kinds: Sequence[str] = ()) -> tuple[Dim, ...]:
+        """New iteration dims, parallel unless `kinds` says otherwise."""
+        chosen = kinds or ["parallel"] * len(extents)
+        return tuple(
+            Dim(self.fresh("d"), n, "reduction" if k == "reduction" else "parallel")
+            for n, k in zip(extents, chosen, strict=True)
+        )
+
+    def value(self, shape: Sequence[int], dtype: str, where: Location | None = None, hint: str = "") -> str:
+        """The name of a new value."""
+        name = self.fresh(f"{hint}." if hint else "v")
+        self.values[name] = Value(name, tuple(shape), dtype, where or Location())
+        return name
+
+    def fixed(self, value: Num) -> int:
+        """The number; tiles with different numbers part here, loops that change it are unrolled."""
+        if not value.is_constant:
+            raise NotLinear(tuple(value.terms))
+        if isinstance(value.const, np.ndarray):
+            raise Split(value.const)
+        return value.const
+
+    def compute(self, body: Body, outs: Sequence[Out], where: Location, source: str) -> None:
+        """Emit a nest."""
+        self.block.append(
+            Compute(body.dims, tuple(body.ins), tuple(outs), tuple(body.entries), None, where, source)
+        )
+
+    def materialise(self, tensor: AnyTensor, where: Location, source: str = "copy") -> str:
+        """The name of a value that holds exactly this tensor, copying if it is only a view of one."""
+        if isinstance(tensor, Tensor) and is_whole(tensor, self.values[tensor.source].shape):
+            return tensor.source
+        body = Body(self.dims(tensor.shape), self.ranges)
+        walk = tuple(Axis(d.name) for d in body.dims)
+        result = body.place(self.element(body, tensor, walk))
+        name = self.value(tensor.shape, tensor.dtype, where)
+        if isinstance(tensor, Filled) and tensor.fill is None:
+            self.undefined.add(name)
+        self.compute(body, [Out(name, walk, result)], where, source)
+        return name
+
+    def element(self, body: Body, tensor: AnyTensor, walk: Sequence[Axis]) -> int | Integer | Constant:
+        """The body operand that is one element of a tensor."""
+        if isinstance(tensor, Tensor):
+            return body.read(tensor.source, through(tensor, walk), tensor.dtype)
+        if tensor.fill is None:
+            return Constant(0, tensor.dtype)
+        return tensor.fill
+
+    def get(self, ssa: SSAValue) -> Binding:
+        """What an SSA value is bound to."""
+        return self.env.get(ssa, Unknown())
+
+    def integer(self, ssa: SSAValue) -> Num:
+        """The integer an SSA value is known to be; Refused when it depends on data."""
+        bound = self.get(ssa)
+        if isinstance(bound, Integer):
+            return bound.value
+        if isinstance(bound, Constant | Unknown):
+            raise Refused("an integer is needed here")
+        raise Refused(
+            "this integer is read from memory, so it is not known when scheduling",
+            "address through ind(...) of an indirect access tile",
+        )
+
+    def tensor(self, ssa: SSAValue) -> AnyTensor:
+        """The tensor (rank 0 for scalars) an SSA value is bound to."""
+        bound = self.get(ssa)
+        if isinstance(bound, Tensor | Filled):
+            return bound
+        if isinstance(bound, Integer | Constant):
+            return Filled((), bound.dtype, bound)
+        raise Refused("a tensor is needed here")
+
+
+def dtype_of(kind: Attribute) -> str:
+    """The MLIR name of a scalar type or of a shaped type's element type."""
+    return str(kind.get_element_type()) if hasattr(kind, "get_element_type") else str(kind)
+
+
+def static_shape(kind: Attribute) -> tuple[int | None, ...]:
+    """Extents of a tensor type, None for "?"."""
+    return tuple(None if n < 0 else n for n in kind.get_shape()) if isinstance(kind, TensorType) else ()
+
+
+def literal(op: Operation, name: str) -> Attribute | None:
+    """A property or attribute of an op by name."""
+    return op.properties.get(name, op.attributes.get(name))
+
+
+def integers(op: Operation, name: str) -> tuple[int, ...]:
+    """A dense integer array property."""
+    attr = literal(op, name)
+    return (
+        tuple(int(v) for v in attr.get_values()) if attr is not None and hasattr(attr, "get_values") else ()
+    )
