@@ -71,6 +71,7 @@ __all__ = [
     "Loop",
     "LoopKind",
     "MemoryKind",
+    "MemorySize",
     "Node",
     "Place",
     "Program",
@@ -153,6 +154,16 @@ class Program:
 
 
 @dataclass(frozen=True)
+class MemorySize:
+    """A memory of the device that the image may use: bytes of one copy, and the alignment of its buffers."""
+
+    kind: MemoryKind
+    name: str
+    size_bytes: int
+    align_bytes: int = 128
+
+
+@dataclass(frozen=True)
 class Resident:
     """Bytes of every scratchpad that live across calls (`headrace.lx_in`, `headrace.lx_out`)."""
 
@@ -189,5 +200,10 @@ class Image:
     arguments: tuple[Argument, ...] = ()
     channels: tuple[Channel, ...] = ()
     groups: tuple[Group, ...] = ()
+    memories: tuple[MemorySize, ...] = ()
     cores: int = 1
     device_name: str = ""
+
+    def memory(self, name: str) -> MemorySize:
+        """The memory of this name."""
+        return next(m for m in self.memories if m.name == name)

@@ -10,7 +10,7 @@ rest.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
@@ -29,7 +29,7 @@ class Symbol:
 
     slot: int
     role: Role
-    name: str
+    name: str = field(compare=False)
     low: int | None = None
     high: int | None = None
 

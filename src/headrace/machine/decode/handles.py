@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from xdsl.ir import Operation, SSAValue
@@ -9,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from headrace.arch.device import Device
 from headrace.machine.decode.meanings import GroupHandle, Mapping, MemoryHandle, UnitHandle, Units, Words
 from headrace.machine.decode.reading import fault, integer, integers, name_of, segments, text
-from headrace.machine.image import Channel, Group, Index, Instance, MemoryKind
+from headrace.machine.image import Channel, Group, Index, Instance, MemoryKind, MemorySize
 
 _KINDS: dict[str, MemoryKind] = {"global": "global", "ct_local": "ct_local"}
 
@@ -120,6 +121,12 @@ class Handles:
             ring = self.device.find_ring(a.kind, b.kind, a.corelet)
             link = ring.inject if ring is not None else None
         return Channel(sender, receiver, None if link is None else link.capacity_bytes)
+
+    def memories(self) -> Iterator[MemorySize]:
+        """Every memory of the device, register files included."""
+        for memory in self.device.memories:
+            kind = _KINDS.get(memory.kind, "register")
+            yield MemorySize(kind, memory.name, memory.size_bytes, memory.align_bytes)
 
     def has_path(self, sender: int, receiver: int) -> bool:
         """Whether the device joins two instances by a link or a ring."""

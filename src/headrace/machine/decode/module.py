@@ -55,6 +55,7 @@ def decode(module: Operation, device: Device, function: str | None = None) -> Im
         arguments,
         _channels(decoder.schedules, handles),
         tuple(handles.groups),
+        tuple(handles.memories()),
         cores,
         device.name,
     )

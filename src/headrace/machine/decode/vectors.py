@@ -76,7 +76,7 @@ def vector_node(op: Operation, result: Value, look: Lookup, look_index: LookupIn
         if short in ("cmpi", "cmpf"):
             names = _COMPARE_I if short == "cmpi" else _COMPARE_F
             return _plain(op, names[integer(op, "predicate")], result, look)
-        return _plain(op, short, result, look)
+        return _plain(op, "selection" if short == "select" else short, result, look)
     if name in ("vector.broadcast", "vector.splat", "vector.shape_cast", "vector.bitcast"):
         return _plain(op, short, result, look)
     return None

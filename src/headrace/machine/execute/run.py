@@ -1,0 +1,405 @@
+"""Runs the programs of an image: teams take turns, each until it blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
+from headrace.machine.execute import indirect, stall, vectors
+from headrace.machine.execute.arenas import Access, Arenas, NotUniform, Scratchpads, uniform
+from headrace.machine.execute.contractions import contract
+from headrace.machine.execute.exchange import Queue, checked
+from headrace.machine.execute.marked import run_marked
+from headrace.machine.execute.streams import run_read, run_write
+from headrace.machine.execute.team import Frame, Team, new_team, partition, singles
+from headrace.machine.image import (
+    Box,
+    Constant,
+    Contract,
+    Copy,
+    Extract,
+    If,
+    Image,
+    Index,
+    Load,
+    Loop,
+    Read,
+    Receive,
+    Reduce,
+    Schedule,
+    Send,
+    Signal,
+    Store,
+    VectorOp,
+    Wait,
+    Write,
+)
+from headrace.numbers.memory import Memory
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Result:
+    """What a run leaves besides the bytes in memory.
+
+    `trips`: for every (instance number, loop or branch number) with data-dependent bounds the counts taken,
+    in order (of a branch: 1 for then, 0 for else). `scratch` may be passed to the next run.
+    """
+
+    trips: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    scratch: Scratchpads | None = None
+
+
+def execute(
+    image: Image, memory: Memory, scalars: dict[str, Any], scratch: Scratchpads | None = None
+) -> Result:
+    """Runs an image on device memory; `scalars` gives every run-time argument by name (or "arg<position>").
+
+    Raises HeadraceError for a deadlock (saying who waits for whom), messages or signals left over, messages
+    of the wrong type, accesses outside a view or memory, and indices that name no row.
+    """
+    run = Execution(image, memory, named(image, scalars), scratch)
+    for schedule in image.schedules:
+        run.schedule(schedule)
+    return Result(run.trips, run.arenas.scratch)
+
+
+def named(image: Image, scalars: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of an image by name; a fault for one that is missing."""
+    out = {}
+    for k, argument in enumerate(image.arguments):
+        key = argument.name if argument.name in scalars else f"arg{k}"
+        if key not in scalars:
+            raise HeadraceError(f"no value for argument {argument.name}")
+        out[argument.name] = scalars[key]
+    return out
+
+
+class Execution:
+    """The state of one run: memories, teams, queues between them, signal counters."""
+
+    def __init__(
+        self, image: Image, memory: Memory, scalars: dict[str, Any], scratch: Scratchpads | None
+    ) -> None:
+        self.image = image
+        self.scalars = scalars
+        self.arenas = Arenas(image, memory, scratch)
+        self.trips: dict[tuple[int, int], list[int]] = {}
+        self.counters = np.zeros((len(image.instances), len(image.instances)), np.int64)
+        self.teams: list[Team] = []
+        self.queues: dict[tuple[tuple[int, int], ...], Queue] = {}
+        self.home: dict[int, tuple[Team, int]] = {}
+
+    # ---- one schedule --------------------------------------------------------------------------------------
+    def schedule(self, schedule: Schedule) -> None:
+        """Runs the programs of a schedule to their end."""
+        teams: list[Team] = []
+        for program, parts in zip(schedule.programs, partition(schedule), strict=True):
+            for part in parts:
+                teams.append(new_team(len(teams), program, part, self.scalars))
+        self._settle(teams)
+        self.queues = {}
+        while self.teams:
+            try:
+                moved = [self._advance(t) for t in self.teams]
+            except NotUniform:
+                self._split()
+                continue
+            self.teams = [t for t in self.teams if not t.is_done]
+            if not any(moved) and self.teams:
+                self._resolve()
+        self._check_empty()
+
+    def _settle(self, teams: list[Team]) -> None:
+        self.teams = teams
+        self.home = {n: (t, k) for t in teams for k, n in enumerate(t.ids)}
+
+    def _resolve(self) -> None:
+        """Nobody moved: run apart what runs in step, then fold no loops; if both are so already, it is a
+        deadlock.
+        """
+        if any(t.count > 1 for t in self.teams):
+            self._split()
+        elif not all(t.is_unfolded for t in self.teams):
+            for team in self.teams:
+                team.is_unfolded = True
+        else:
+            raise HeadraceError(stall.explain(self))
+
+    def _split(self) -> None:
+        """From here on every instance runs for itself."""
+        queues: dict[tuple[tuple[int, int], ...], Queue] = {}
+        for pairs, queue in self.queues.items():
+            order = {s: self.home[s][1] if s in self.home else k for k, (s, _) in enumerate(pairs)}
+            parts = queue.split(len(pairs))
+            for sender, receiver in pairs:
+                queues[((sender, receiver),)] = parts[order[sender]]
+        teams: list[Team] = []
+        for team in self.teams:
+            teams.extend(singles(team, len(teams)) if team.count > 1 else [team])
+        for team in teams:
+            team.plans.clear()
+        self.queues = queues
+        self._settle(teams)
+
+    def _check_empty(self) -> None:
+        found = []
+        names = self.image.instances
+        for pairs, queue in self.queues.items():
+            if queue.available:
+                a, b = pairs[0]
+                found.append(f"{queue.available} messages from {names[a].name} to {names[b].name}")
+        for a, b in np.argwhere(self.counters > 0):
+            found.append(f"{self.counters[a, b]} signals from {names[a].name} to {names[b].name}")
+        if found:
+            self.counters[:] = 0
+            raise HeadraceError([Diagnostic(f"left over at the end: {f}") for f in found])
+
+    # ---- one team ------------------------------------------------------------------------------------------
+    def _advance(self, team: Team) -> bool:
+        """Runs a team until it blocks or ends; whether it did anything."""
+        moved = False
+        while team.frames:
+            frame = team.frames[-1]
+            if frame.at == len(frame.nodes):
+                self._end_block(team, frame)
+                moved = True
+                continue
+            node = frame.nodes[frame.at]
+            if not _HANDLERS[type(node)](self, team, node):
+                return moved
+            moved = True
+            if team.frames[-1] is frame:
+                frame.at += 1
+        return moved
+
+    def _end_block(self, team: Team, frame: Frame) -> None:
+        loop = frame.loop
+        if loop is None:
+            if frame.branch is not None:
+                self._choose(team, frame.branch, frame.is_then)
+            team.frames.pop()
+            return
+        carried = [team.values[c.yielded.number] for c in loop.carried]
+        indices = [c.yielded.evaluate(team.env) for c in loop.indices]
+        frame.current += frame.step
+        is_over = frame.current >= frame.upper
+        for c, value in zip(loop.carried, carried, strict=True):
+            team.values[(c.result if is_over else c.argument).number] = value
+        for i, number in zip(loop.indices, indices, strict=True):
+            team.env[(i.result if is_over else i.argument).slot] = number
+        if is_over:
+            team.frames.pop()
+        else:
+            team.env[loop.iv.slot] = frame.current
+            frame.at = 0
+
+    def _choose(self, team: Team, node: If, is_then: bool) -> None:
+        values = [team.values[(c.then if is_then else c.otherwise).number] for c in node.results]
+        numbers = [(c.then if is_then else c.otherwise).evaluate(team.env) for c in node.indices]
+        for c, value in zip(node.results, values, strict=True):
+            team.values[c.result.number] = value
+        for i, number in zip(node.indices, numbers, strict=True):
+            team.env[i.result.slot] = number
+
+    # ---- partners ------------------------------------------------------------------------------------------
+    def queue(self, team: Team, peer: Index, is_sender: bool) -> Queue:
+        """The queue between a team and its partners; NotUniform if they are not one team in step with it."""
+        key = (peer, is_sender)
+        if key not in team.plans:
+            team.plans[key] = self._new_queue(team, peer, is_sender)
+        found: Queue = team.plans[key]
+        return found
+
+    def _new_queue(self, team: Team, peer: Index, is_sender: bool) -> Queue:
+        others = self.members(team, peer)
+        pairs = [(m, o) if is_sender else (o, m) for m, o in zip(team.ids, others, strict=True)]
+        key = tuple(sorted(pairs))
+        if key not in self.queues:
+            self._check_in_step(team, pairs, is_sender)
+            self.queues[key] = Queue(self._order(pairs))
+        return self.queues[key]
+
+    def _check_in_step(self, team: Team, pairs: list[tuple[int, int]], is_sender: bool) -> None:
+        if team.count == 1:
+            return
+        homes = [self.home.get(b if is_sender else a) for a, b in pairs]
+        first = homes[0]
+        if first is None:
+            return
+        if any(h is None or h[0] is not first[0] for h in homes) or first[0].count != team.count:
+            raise NotUniform
+        if len({h[1] for h in homes if h}) != team.count:
+            raise NotUniform
+
+    def _order(self, pairs: list[tuple[int, int]]) -> list[int]:
+        """For every receiver, in its team's order, the position of its sender."""
+        at = {n: self.home[n][1] if n in self.home else 0 for pair in pairs for n in pair}
+        return [at[s] for s, r in sorted(pairs, key=lambda p: at[p[1]])]
+
+    def members(self, team: Team, peer: Index) -> list[int]:
+        """The instance numbers of a team's partners, in the team's order."""
+        found = peer.evaluate(team.env)
+        return [int(found)] * team.count if not isinstance(found, np.ndarray) else [int(x) for x in found]
+
+    def peers(self, team: Team, peer: Index) -> Array:
+        """The same as an array, cached."""
+        key = ("peers", peer)
+        if key not in team.plans:
+            team.plans[key] = (np.array(team.ids), np.array(self.members(team, peer)))
+        found: Array = team.plans[key]
+        return found
+
+    def access(self, team: Team, box: Box, where: Location) -> Access:
+        """How a team reaches a box, cached."""
+        key = id(box)
+        if key not in team.plans:
+            team.plans[key] = Access(box, self.arenas.of(box.place), team.env, team.count, (), where)
+        found: Access = team.plans[key]
+        return found
+
+    def record(self, team: Team, number: int, count: int) -> None:
+        """Notes a data-dependent trip count."""
+        for instance in team.ids:
+            self.trips.setdefault((instance, number), []).append(count)
+
+
+# ---- nodes: each handler returns False if the team must wait -----------------------------------------------
+def _copy(run: Execution, team: Team, node: Copy) -> bool:
+    source, target = run.access(team, node.source, node.where), run.access(team, node.target, node.where)
+    if node.indirect is None:
+        source.copy_to(target, team.env, node.lanes)
+    else:
+        indirect.run(node, source, target, run.access(team, node.indirect.box, node.where), team.env)
+    return True
+
+
+def _signal(run: Execution, team: Team, node: Signal) -> bool:
+    mine, peers = run.peers(team, node.peer)
+    if mine[0] != peers[0]:
+        run.counters[mine, peers] += 1
+    return True
+
+
+def _wait(run: Execution, team: Team, node: Wait) -> bool:
+    mine, peers = run.peers(team, node.peer)
+    counts = run.counters[peers, mine]
+    if not counts.all():
+        return False
+    run.counters[peers, mine] = counts - 1
+    return True
+
+
+def _receive(run: Execution, team: Team, node: Receive) -> bool:
+    queue = run.queue(team, node.peer, False)
+    if not queue.available:
+        return False
+    result = node.result
+    (message,) = queue.take(1, 1)
+    team.values[result.number] = checked(message, result.shape, result.dtype, node.where, "its sender")
+    return True
+
+
+def _send(run: Execution, team: Team, node: Send) -> bool:
+    value = team.values[node.value.number]
+    run.queue(team, node.peer, True).push([np.broadcast_to(value, (team.count, *value.shape[1:]))], 1)
+    return True
+
+
+def _load(run: Execution, team: Team, node: Load) -> bool:
+    access = run.access(team, node.box, node.where)
+    team.values[node.result.number] = access.load(team.env, node.result.shape)
+    return True
+
+
+def _store(run: Execution, team: Team, node: Store) -> bool:
+    run.access(team, node.box, node.where).store(team.env, team.values[node.value.number])
+    return True
+
+
+def _constant(run: Execution, team: Team, node: Constant) -> bool:
+    team.values[node.result.number] = vectors.constant(node)
+    return True
+
+
+def _vector(run: Execution, team: Team, node: VectorOp) -> bool:
+    inputs = [team.values[v.number] for v in node.operands]
+    indices = [i.evaluate(team.env) for i in node.indices]
+    with np.errstate(all="ignore"):
+        team.values[node.result.number] = vectors.evaluate(node, inputs, indices, run.scalars)
+    return True
+
+
+def _reduce(run: Execution, team: Team, node: Reduce) -> bool:
+    with np.errstate(all="ignore"):
+        team.values[node.result.number] = vectors.reduce(node, team.values[node.operand.number])
+    return True
+
+
+def _contract(run: Execution, team: Team, node: Contract) -> bool:
+    addend = None if node.addend is None else team.values[node.addend.number]
+    with np.errstate(all="ignore"):
+        team.values[node.result.number] = contract(
+            node, team.values[node.left.number], team.values[node.right.number], addend
+        )
+    return True
+
+
+def _extract(run: Execution, team: Team, node: Extract) -> bool:
+    lanes = vectors.flat(team.values[node.value.number], node.value)[:, 0, node.lane].astype(np.int64)
+    team.env[node.symbol.slot] = int(lanes[0]) if team.count == 1 else np.broadcast_to(lanes, (team.count,))
+    return True
+
+
+def _loop(run: Execution, team: Team, node: Loop) -> bool:
+    if node.kind is not None and not team.is_unfolded:
+        found = run_marked(run, team, node)
+        if found is not None:
+            return found
+    lower, upper, step = (uniform(i.evaluate(team.env)) for i in (node.lower, node.upper, node.step))
+    if node.is_data_dependent:
+        run.record(team, node.number, max(0, -(-(upper - lower) // step)))
+    is_empty = lower >= upper
+    for c in node.carried:
+        team.values[(c.result if is_empty else c.argument).number] = team.values[c.initial.number]
+    for i in node.indices:
+        team.env[(i.result if is_empty else i.argument).slot] = i.initial.evaluate(team.env)
+    if not is_empty:
+        team.env[node.iv.slot] = lower
+        team.frames[-1].at += 1
+        team.frames.append(Frame(node.body, 0, node, lower, upper, step))
+    return True
+
+
+def _if(run: Execution, team: Team, node: If) -> bool:
+    is_then = bool(uniform(node.condition.evaluate(team.env)))
+    if node.is_data_dependent:
+        run.record(team, node.number, int(is_then))
+    team.frames[-1].at += 1
+    team.frames.append(Frame(node.then if is_then else node.otherwise, branch=node, is_then=is_then))
+    return True
+
+
+_HANDLERS: dict[type, Callable[[Execution, Team, Any], bool]] = {
+    Copy: _copy,
+    Read: run_read,
+    Write: run_write,
+    Signal: _signal,
+    Wait: _wait,
+    Receive: _receive,
+    Send: _send,
+    Load: _load,
+    Store: _store,
+    Constant: _constant,
+    VectorOp: _vector,
+    Reduce: _reduce,
+    Contract: _contract,
+    Extract: _extract,
+    Loop: _loop,
+    If: _if,
+}

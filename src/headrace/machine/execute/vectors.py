@@ -1,0 +1,329 @@
+"""Evaluates one vector node on arrays of shape [instance, iteration, *vector]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from xdsl.ir.affine import AffineMap
+
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.machine.execute.arithmetic import (
+    BINARY,
+    COMPARE,
+    UNARY,
+    UNSIGNED,
+    Array,
+    binary,
+    compare,
+    unary,
+)
+from headrace.machine.image import Constant, Reduce, Value, VectorOp
+from headrace.numbers.dtypes import is_float, is_integer, numpy_dtype
+from headrace.numbers.rounding import cast, round_to, widen
+
+LEAD = 2
+"""Leading axes of every array: instance, iteration."""
+
+_UNSIGNED_CASTS = ("uitofp", "fptoui", "extui", "index_castui")
+_CASTS = frozenset(
+    ("cast", "extf", "truncf", "sitofp", "fptosi", "extsi", "trunci", "index_cast", *_UNSIGNED_CASTS)
+)
+_UFUNCS: dict[str, np.ufunc] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "and0": np.bitwise_and,
+    "or0": np.bitwise_or,
+}
+
+
+def constant(node: Constant) -> Array:
+    """The constant as an array with leading axes of 1, a splat as a broadcast view."""
+    value = node.result
+    flat = np.frombuffer(node.raw, numpy_dtype(value.dtype))
+    if flat.size == 1:
+        return np.broadcast_to(flat.reshape((1,) * (LEAD + len(value.shape))), (1, 1, *value.shape))
+    return flat.reshape(1, 1, *value.shape)
+
+
+def is_supported(node: VectorOp) -> bool:
+    """Whether `evaluate` knows the function of a node."""
+    known = (BINARY, UNARY, UNSIGNED, COMPARE, _CASTS, _SPECIAL)
+    return any(node.function in names for names in known) or node.function in _FLOAT_PREDICATES
+
+
+def evaluate(
+    node: VectorOp, inputs: Sequence[Array], indices: Sequence[Any], scalars: dict[str, Any]
+) -> Array:
+    """The result of an op; `indices` are its integer operands, per instance or plain."""
+    if node.detail("mask"):
+        return _masked(node, inputs)
+    return _plain(node, inputs, [leading(i) for i in indices], scalars)
+
+
+def leading(value: Any) -> Array:
+    """An integer, or integers by instance (and iteration), with both leading axes."""
+    array = np.asarray(value)
+    return array if array.ndim == LEAD else array.reshape(-1, 1)
+
+
+def _plain(node: VectorOp, inputs: Sequence[Array], indices: Sequence[Any], scalars: dict[str, Any]) -> Array:
+    function, result = node.function, node.result
+    special = _SPECIAL.get(function)
+    if node.name == "vectorchain.scan_with_gap":
+        return scan(function, inputs[0], result.dtype, node.detail("gap"), node.detail("backwards"))
+    if special is not None:
+        found: Array = special(node, inputs, indices, scalars)
+        return found
+    source = node.operands[0].dtype if node.operands else result.dtype
+    if function in _CASTS:
+        return _cast(function, inputs[0], source, result.dtype)
+    if len(inputs) == 1 and function in UNARY:
+        return unary(function, inputs[0], result.dtype)
+    if function in COMPARE or function in _FLOAT_PREDICATES:
+        return compare(function, inputs[0], inputs[1], source)
+    if function in BINARY or function in UNSIGNED:
+        return binary(function, inputs[0], inputs[1], result.dtype)
+    raise HeadraceError(Diagnostic(f"function {function} is not implemented", node.where, node.name))
+
+
+def _masked(node: VectorOp, inputs: Sequence[Array]) -> Array:
+    """Masked-off lanes give the second operand of a binary op, 0 for others."""
+    *values, mask = inputs
+    plain = VectorOp(node.name, node.function, node.operands[:-1], node.result, (), (), node.where)
+    found = _plain(plain, values, (), {})
+    rest = values[1] if node.name == "vectorchain.binary" else np.zeros((), found.dtype)
+    return np.where(mask, found, rest)
+
+
+def _cast(function: str, x: Array, source: str, target: str) -> Array:
+    if function == "extsi" and source == "i1":
+        return (-x.astype(np.int8)).astype(numpy_dtype(target))
+    return cast(x, source, target, unsigned=function in _UNSIGNED_CASTS)
+
+
+# ---- lanes -------------------------------------------------------------------------------------------------
+def flat(x: Array, value: Value) -> Array:
+    """The array with the vector's axes merged into one of lanes."""
+    return x if len(value.shape) == 1 else x.reshape(*x.shape[:LEAD], value.lanes)
+
+
+def shaped(x: Array, value: Value) -> Array:
+    """The array with its lanes split into the vector's axes."""
+    return x if len(value.shape) == 1 else x.reshape(*x.shape[:LEAD], *value.shape)
+
+
+@lru_cache(maxsize=1024)
+def lane_table(map_: AffineMap, target: tuple[int, ...], source: tuple[int, ...]) -> Array:
+    """For every lane of `target` the lane of `source` that the map gives."""
+    lanes = np.zeros(target, np.int64)
+    positions = map_.eval(list(np.indices(target)), [])
+    for extent, position in zip(source, positions, strict=True):
+        lanes = lanes * extent + position
+    return lanes.reshape(-1)
+
+
+def _select(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
+    source, result = node.operands[0], node.result
+    table = lane_table(node.detail("map"), result.shape, source.shape)
+    x = flat(inputs[0], source)
+    if result.lanes == 1:
+        return shaped(x[..., int(table[0]) : int(table[0]) + 1], result)
+    return shaped(x[..., table], result)
+
+
+def _shuffle(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
+    indices, repetition = node.detail("indices"), node.detail("repetition")
+    x, result = inputs[0], node.result
+    lead = np.broadcast_shapes(*(i.shape[:LEAD] for i in inputs))
+    if len(indices) == 1 and indices[0] >= 0:
+        return np.broadcast_to(x[..., indices[0] : indices[0] + 1], (*lead, result.lanes))
+    if min(indices) >= 0:
+        picked = x[..., list(indices)]
+    else:
+        extra = [v[..., :1] for v in inputs[1:]]
+        lanes = [x[..., i : i + 1] if i >= 0 else extra[-i - 1] for i in indices]
+        picked = np.concatenate([np.broadcast_to(p, (*lead, 1)) for p in lanes], axis=-1)
+    return np.tile(picked, repetition) if repetition > 1 else picked
+
+
+def scan(function: str, x: Array, dtype: str, gap: int, backwards: bool) -> Array:
+    """Running combination with step `gap`: O[i] = I[i] op I[i - gap] op …, in the vector's type."""
+    if backwards:
+        return scan(function, x[..., ::-1], dtype, gap, False)[..., ::-1]
+    out = np.empty_like(x)
+    for start in range(min(gap, x.shape[-1])):
+        out[..., start::gap] = _accumulate(function, x[..., start::gap], dtype)
+    return out
+
+
+def _accumulate(function: str, x: Array, dtype: str) -> Array:
+    if function in _UFUNCS and function not in ("max", "min"):
+        return _UFUNCS[function].accumulate(x, axis=-1, dtype=numpy_dtype(dtype))
+    if function in ("max", "min"):
+        return (
+            round_to(_UFUNCS[function].accumulate(widen(x), axis=-1), dtype)
+            if is_float(dtype)
+            else (_UFUNCS[function].accumulate(x, axis=-1))
+        )
+    out = np.array(x)
+    for i in range(1, x.shape[-1]):
+        out[..., i] = binary(function, out[..., i - 1], x[..., i], dtype)
+    return out
+
+
+def reduce(node: Reduce, x: Array) -> Array:
+    """A row reduction to one lane, in the vector's type, order free."""
+    found = reduce_axis(node.function, x, node.operand.dtype, -1)
+    return found[..., None] if len(node.result.shape) == 1 else found
+
+
+def reduce_axis(function: str, x: Array, dtype: str, axis: int) -> Array:
+    """`x` combined along an axis with an associative function, in MLIR type `dtype`."""
+    if function.startswith("abs_"):
+        return reduce_axis(function[4:], np.abs(x), dtype, axis)
+    ufunc = _UFUNCS.get(function)
+    if ufunc is None:
+        lanes = np.moveaxis(x, axis, -1)
+        return _accumulate(function, lanes, dtype)[..., -1]
+    if is_float(dtype):
+        return round_to(ufunc.reduce(widen(x), axis=axis), dtype)
+    return np.asarray(ufunc.reduce(x, axis=axis, dtype=numpy_dtype(dtype)))
+
+
+def _mask(node: VectorOp, _: Sequence[Array], indices: Sequence[Any], *__: Any) -> Array:
+    low, high = (i[..., None] for i in indices)
+    lanes = np.arange(node.result.lanes).reshape(1, 1, -1)
+    return np.asarray((lanes >= low) & (lanes < high))
+
+
+def _rotate(node: VectorOp, inputs: Sequence[Array], indices: Sequence[Any], *_: Any) -> Array:
+    lanes = node.result.lanes
+    amount = indices[0][..., None] * (1 if node.detail("right") else -1)
+    source = (np.arange(lanes).reshape(1, 1, -1) - amount) % lanes
+    x = inputs[0]
+    lead = np.broadcast_shapes(x.shape[:LEAD], source.shape[:LEAD])
+    return np.take_along_axis(
+        np.broadcast_to(x, (*lead, lanes)), np.broadcast_to(source, (*lead, lanes)), axis=-1
+    )
+
+
+def _selection(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
+    return np.where(inputs[0].astype(np.bool_, copy=False), inputs[1], inputs[2])
+
+
+def _fma(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
+    a, b, c = (x.astype(np.float64) for x in inputs)
+    return round_to(a * b + c, node.result.dtype)
+
+
+def _extract(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
+    lane = node.detail("lane")
+    return flat(inputs[0], node.operands[0])[..., lane].reshape(*inputs[0].shape[:LEAD])
+
+
+def _broadcast(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
+    x, result = inputs[0], node.result
+    missing = len(result.shape) - len(node.operands[0].shape)
+    x = x.reshape(*x.shape[:LEAD], *(1,) * missing, *node.operands[0].shape)
+    return np.broadcast_to(x, (*x.shape[:LEAD], *result.shape))
+
+
+def _reshape(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
+    return inputs[0].reshape(*inputs[0].shape[:LEAD], *node.result.shape)
+
+
+def _bitcast(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
+    return np.ascontiguousarray(inputs[0]).view(numpy_dtype(node.result.dtype))
+
+
+def _argument(node: VectorOp, _: Sequence[Array], __: Any, scalars: dict[str, Any]) -> Array:
+    value = np.array(scalars[node.detail("argument")], numpy_dtype(node.result.dtype))
+    return np.broadcast_to(value, (1, 1, *node.result.shape))
+
+
+def _index(node: VectorOp, _: Sequence[Array], indices: Sequence[Any], *__: Any) -> Array:
+    """An integer of the program as a vector; it may differ by instance and by iteration."""
+    lead = indices[0]
+    dtype = node.result.dtype
+    found = (
+        lead.astype(numpy_dtype(dtype)) if is_integer(dtype) else cast(lead.astype(np.int64), "i64", dtype)
+    )
+    found = found.reshape(*found.shape, *(1,) * len(node.result.shape))
+    return np.broadcast_to(found, (*found.shape[:LEAD], *node.result.shape))
+
+
+def _estimate(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
+    """One of the two vectors whose combination is exact: f(x) and 1, or 0 and f(x)."""
+    version = node.detail("version")
+    x = inputs[0]
+    if version in ("b", "slope"):
+        return np.full_like(x, 1 if version == "b" else 0)
+    return unary(node.function, x, node.result.dtype)
+
+
+def _exp(node: VectorOp, inputs: Sequence[Array], *rest: Any) -> Array:
+    return (
+        _estimate(node, inputs)
+        if node.detail("version")
+        else unary(node.function, inputs[0], node.result.dtype)
+    )
+
+
+def _multiply(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
+    """A contraction whose map is not a projection: products added up lane by lane."""
+    wide = [widen(flat(x, v)) for x, v in zip(inputs, node.operands, strict=True)]
+    products = wide[0] * wide[1]
+    table = lane_table(node.detail("map"), node.operands[0].shape, node.result.shape)
+    out = np.zeros((*products.shape[:LEAD], node.result.lanes), products.dtype)
+    np.add.at(out, (Ellipsis, table), products)  # type: ignore[arg-type]
+    if len(wide) > 2:
+        out = out + wide[2]
+    dtype = node.result.dtype
+    rounded = round_to(out, dtype) if is_float(dtype) else out.astype(numpy_dtype(dtype))
+    return shaped(rounded, node.result)
+
+
+_SPECIAL: dict[str, Any] = {
+    "select": _select,
+    "shuffle": _shuffle,
+    "mask": _mask,
+    "rotate": _rotate,
+    "selection": _selection,
+    "fma": _fma,
+    "extract": _extract,
+    "broadcast": _broadcast,
+    "splat": _broadcast,
+    "shape_cast": _reshape,
+    "bitcast": _bitcast,
+    "argument": _argument,
+    "index": _index,
+    "multiply": _multiply,
+    "exp": _exp,
+    "sigmoid": _exp,
+    "tanh": _exp,
+}
+_FLOAT_PREDICATES = frozenset(
+    (
+        "false",
+        "oeq",
+        "ogt",
+        "oge",
+        "olt",
+        "ole",
+        "one",
+        "ord",
+        "ueq",
+        "ugt",
+        "uge",
+        "ult",
+        "ule",
+        "une",
+        "uno",
+        "true",
+    )
+)
