@@ -1,0 +1,24 @@
+"""A recorded loop program to KTIR: refine dims, divide over the cores, write the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.arch.device import Device
+from headrace.frontend.decide.division import divide
+from headrace.frontend.lower.dims import group
+from headrace.frontend.lower.kernel import KernelText, write_kernel
+from headrace.frontend.lower.program import read_program
+
+
+def loop_program_to_ktir(
+    literal: Mapping[str, Any], device: Device, wraps_negative: bool = True
+) -> KernelText:
+    """The KTIR of a loop program for a device; Unsupported (a HeadraceError) when it has no native form.
+
+    `wraps_negative`: indices may be negative and then count from the end (an embedding's never are).
+    """
+    program = read_program(literal)
+    shared = group(program)
+    return write_kernel(program, shared, divide(program, shared, device), wraps_negative)

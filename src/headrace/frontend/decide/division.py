@@ -1,0 +1,120 @@
+"""How a kernel's iteration space is cut over the cores: one or two dims, by predicted cycles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from headrace.arch.cost import ddr_cycles
+from headrace.arch.device import Device
+from headrace.frontend.lower.dims import Group
+from headrace.frontend.lower.kernel import Division, pairs, splittable
+from headrace.frontend.lower.program import LoopProgram
+from headrace.frontend.lower.scan import Access
+from headrace.numbers.dtypes import itemsize
+
+MIN_RUN_BYTES = 128
+"""Cutting the innermost dim below a stick makes every transfer pay for bytes it does not use."""
+
+
+def divide(program: LoopProgram, group: Group, device: Device) -> Division:
+    """The division with the fewest predicted cycles; ties go to fewer tiles, then to outer dims."""
+    free = splittable(program, group)
+    best: tuple[float, int, int] | None = None
+    chosen = Division({})
+    for order, dims in enumerate(pairs(free)):
+        for sizes in _candidates(dims, group.extents, device.cores):
+            division = Division(dict(zip(dims, sizes, strict=True)))
+            tiles = math.prod(division.grid(group.extents))
+            key = (_cycles(program, group, division, device), tiles, order)
+            if best is None or key < best:
+                best, chosen = key, division
+    return chosen
+
+
+def _candidates(dims: tuple[str, ...], extents: Mapping[str, int], cores: int) -> list[tuple[int, ...]]:
+    """Tile sizes per dim such that there are at most `cores` tiles."""
+    if not dims:
+        return [()]
+    first = extents[dims[0]]
+    if len(dims) == 1:
+        return [(max(1, -(-first // cores)),)]
+    second = extents[dims[1]]
+    found: list[tuple[int, ...]] = []
+    for parts in sorted({p for p in (2, 4, 8, 16, cores // 2) if 1 < p <= min(first, cores)}):
+        rest = cores // parts
+        if rest > 1 and second > 1:
+            found.append((-(-first // parts), -(-second // min(rest, second))))
+    return found
+
+
+def _cycles(program: LoopProgram, group: Group, division: Division, device: Device) -> float:
+    """Predicted cycles: the larger of device memory traffic and the fullest core's iterations, plus run
+    penalties.
+    """
+    read = write = 0.0
+    for access in _distinct(group):
+        touched = _bytes(program, group, access)
+        penalty = _run_penalty(program, group, division, access)
+        if access.is_load:
+            read += touched * penalty
+        else:
+            write += touched * penalty
+    memory = ddr_cycles(int(read), int(write), device)
+    return max(memory, _compute(program, group, division, device)) + 1e-3 * memory
+
+
+def _compute(program: LoopProgram, group: Group, division: Division, device: Device) -> float:
+    """Issues of the fullest tile: points of its nests over a core's lanes, those of contractions over
+    its MACs.
+    """
+    total = 0.0
+    for scan, nest in zip(group.scans, program.nests, strict=True):
+        points = math.prod(min(division.sizes.get(d, n), n) for d, n in scan.extents.items())
+        has_product = any(statement[1] == "dot" for statement in nest.body)
+        total += points / (_macs(device) if has_product else _lanes(device))
+    return total
+
+
+def _macs(device: Device) -> float:
+    """f32 MACs a cycle of a core's matrix units; the vector lanes where it has none."""
+    rates = [unit.matrix.macs.get("f32", 1) * unit.count for unit in device.units if unit.matrix is not None]
+    return float(max(rates, default=_lanes(device)))
+
+
+def _lanes(device: Device) -> float:
+    """f32 lanes of a core's vector units."""
+    rates = [unit.lanes.get("f32", 1) * unit.count for unit in device.units if unit.is_compute and unit.lanes]
+    return float(max(rates, default=1))
+
+
+def _distinct(group: Group) -> list[Access]:
+    seen, found = set(), []
+    for scan in group.scans:
+        for access in scan.accesses:
+            key = (access.op == "load", access.buffer, access.index)
+            if key not in seen:
+                seen.add(key)
+                found.append(access)
+    return found
+
+
+def _bytes(program: LoopProgram, group: Group, access: Access) -> float:
+    """Bytes an access touches in all, from every core once."""
+    if access.buffer in program.temps:
+        return 0.0
+    points = math.prod(group.extents.get(d, 1) for d in access.index.variables)
+    return float(points * itemsize(program.dtypes[access.buffer]))
+
+
+def _run_penalty(program: LoopProgram, group: Group, division: Division, access: Access) -> float:
+    """How much more than its bytes a tile's rows cost when the contiguous run is shorter than a stick."""
+    unit = [d for d in access.index.variables if access.index.coefficient(d) == 1]
+    if not unit or unit[0] not in division.sizes:
+        return 1.0
+    run = division.sizes[unit[0]] * itemsize(program.dtypes[access.buffer])
+    return (
+        max(1.0, MIN_RUN_BYTES / run)
+        if run < group.extents[unit[0]] * itemsize(program.dtypes[access.buffer])
+        else 1.0
+    )

@@ -1,0 +1,233 @@
+"""A loop program as KTIR text, for a given division over compute tiles."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.frontend.lower.dims import Group
+from headrace.frontend.lower.nest import Nest
+from headrace.frontend.lower.program import LoopProgram, Unsupported
+from headrace.frontend.lower.quasi import Quasi, interval
+from headrace.frontend.lower.scan import Access
+from headrace.frontend.lower.tiles import Part
+from headrace.frontend.lower.values import Operand
+from headrace.frontend.lower.views import Views
+from headrace.frontend.lower.writer import Writer, tensor
+
+
+@dataclass(frozen=True)
+class Division:
+    """Split dims with the size of a tile along each (the last tile of a dim takes what is left)."""
+
+    sizes: Mapping[str, int]
+
+    def grid(self, extents: Mapping[str, int]) -> tuple[int, ...]:
+        """Tiles along every split dim; (1,) when nothing is split."""
+        return tuple(-(-extents[d] // size) for d, size in self.sizes.items()) or (1,)
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A buffer the kernel needs besides its arguments: element type and count."""
+
+    name: str
+    dtype: str
+    elements: int
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """The KTIR of a loop program: text, the names of its memory arguments in order, scratch buffers
+    among them last.
+    """
+
+    text: str
+    arguments: tuple[str, ...]
+    scratch: tuple[Scratch, ...]
+    grid: tuple[int, ...]
+
+
+def write_kernel(
+    program: LoopProgram, group: Group, division: Division, wraps_negative: bool = True
+) -> KernelText:
+    """The KTIR text; Unsupported when the program uses what KTIR kernels cannot say."""
+    writer, scratch = Writer(), dict[str, Scratch]()
+    extents = group.extents
+    grid = division.grid(extents)
+    tiles = [writer.fresh("tile") for _ in grid]
+    writer.op(f"{', '.join(tiles)} = ktdp.get_compute_tile_id : {', '.join(['index'] * len(grid))}")
+    bases = {
+        dim: writer.let(f"arith.muli {tile}, {writer.index(size)} : index", "base")
+        for tile, (dim, size) in zip(tiles, division.sizes.items(), strict=False)
+    }
+    views = Views(program, group)
+
+    def variant(sizes: Mapping[str, int]) -> None:
+        part = Part({d: bases[d] for d in sizes}, sizes)
+        _Kernel(writer, program, group, views, part, scratch, wraps_negative).run()
+
+    _variants(writer, list(zip(tiles, division.sizes.items(), strict=False)), extents, {}, variant)
+    names = [name for name, _, _ in program.args] + list(scratch)
+    text = writer.function(program.name, names, grid)
+    return KernelText(text, tuple(names), tuple(scratch.values()), grid)
+
+
+def _variants(
+    writer: Writer, left: Sequence[Any], extents: Mapping[str, int], sizes: dict[str, int], emit: Any
+) -> None:
+    """One code copy for every combination of full and last tiles, chosen by the tile ids."""
+    if not left:
+        emit(sizes)
+        return
+    (tile, (dim, size)), *rest = left
+    count = -(-extents[dim] // size)
+    last = extents[dim] - (count - 1) * size
+    if last == size:
+        _variants(writer, rest, extents, {**sizes, dim: size}, emit)
+        return
+    is_full = writer.let(f"arith.cmpi ult, {tile}, {writer.index(count - 1)} : index", "full")
+    writer.op(f"scf.if {is_full} {{")
+    _variants(writer, rest, extents, {**sizes, dim: size}, emit)
+    writer.op("} else {")
+    _variants(writer, rest, extents, {**sizes, dim: last}, emit)
+    writer.op("}")
+
+
+class _Kernel:
+    """One code copy: what its nests share (tensors loaded, stored and hoisted so far)."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        program: LoopProgram,
+        group: Group,
+        views: Views,
+        part: Part,
+        scratch: dict[str, Scratch],
+        wraps_negative: bool,
+    ) -> None:
+        self.writer, self.program, self.group, self.views, self.part = writer, program, group, views, part
+        self.wraps_negative = wraps_negative
+        self.loads: dict[Any, Operand] = {}
+        self.hoisted: dict[Any, Any] = {}
+        self.forwarded: dict[str, tuple[Operand, Quasi]] = {}
+        self.epochs: dict[str, int] = {}
+        self._scratch = scratch
+        self._stored_scratch: set[str] = set()
+
+    def run(self) -> None:
+        """Write every nest."""
+        for scan, nest in zip(self.group.scans, self.program.nests, strict=True):
+            Nest(self, scan, nest.body).run()
+
+    def size(self, dim: str) -> int:
+        """The extent of a dim in this tile."""
+        return self.part.sizes.get(dim, self.group.extents[dim])
+
+    def scratch(self, nest: int, value: str, extents: Sequence[int]) -> str:
+        """The name of the scratch buffer of a computed index."""
+        name = f"scratch_{nest}_{value}"
+        count = 1
+        for n in extents:
+            count *= n
+        self._scratch.setdefault(name, Scratch(name, "i64", count))
+        return name
+
+    def once_per_variant(self, name: str) -> bool:
+        """True the first time this code copy asks."""
+        is_new = name not in self._stored_scratch
+        self._stored_scratch.add(name)
+        return is_new
+
+    def forwarded_value(self, access: Access) -> Operand:
+        """The tensor stored to a buffer earlier in this kernel, as this load walks it."""
+        operand, index = self.forwarded[access.buffer]
+        if index == access.index and not access.box:
+            return operand
+        renamed = self._relabelled(operand, index, access)
+        if renamed is None:
+            raise Unsupported(f"a read of {access.buffer} through another index than it was stored by")
+        return renamed
+
+    def _relabelled(self, operand: Operand, stored: Quasi, access: Access) -> Operand | None:
+        """The tensor with its axes walked by the load's dims: alike strides, same extents, no offset."""
+        wanted = access.index
+        if (
+            access.box
+            or wanted.const != stored.const
+            or not wanted.is_affine
+            or len(wanted.terms) != len(stored.terms)
+        ):
+            return None
+        by_stride = {k: v for v, k in wanted.terms}
+        dims: list[str | None] = []
+        for dim in operand.dims:
+            other = by_stride.get(stored.coefficient(dim)) if dim else None
+            if not isinstance(other, str) or other not in self.group.extents or dim is None:
+                return None
+            if self.size(other) != self.size(dim) or (other in self.part.bases) != (dim in self.part.bases):
+                return None
+            dims.append(other)
+        return Operand(operand.name, tuple(dims), operand.shape, operand.dtype)
+
+    def require_inside(self, access: Access) -> None:
+        """Unsupported when a masked access could leave its buffer: the mask is no box."""
+        ranges = {d: self.views.range(access, d) for d in self.group.extents}
+        low, high = interval(access.index, ranges)
+        if low < 0 or high >= self.program.layouts[access.buffer].span:
+            raise Unsupported(f"a masked access of {access.buffer} that is no box")
+
+    def widened(self, operand: Operand, access: Access) -> Operand:
+        """A box read under a mask, placed into a tensor of the dims' full extents (zeros elsewhere)."""
+        full = tuple(1 if d is None else self.size(d) for d in operand.dims)
+        if full == operand.shape:
+            return operand
+        zero = "false" if operand.dtype == "i1" else "0.0" if operand.dtype.startswith(("f", "bf")) else "0"
+        target = self.writer.filled(zero, full, operand.dtype)
+        offsets = [0 if d is None else access.box.get(d, (0, 0))[0] for d in operand.dims]
+        name = self.writer.let(
+            f"tensor.insert_slice {operand.name} into {target}{offsets} {list(operand.shape)} {[1] * len(full)} "
+            f": {tensor(operand.shape, operand.dtype)} into {tensor(full, operand.dtype)}",
+            "x",
+        )
+        return Operand(name, operand.dims, full, operand.dtype)
+
+
+def splittable(program: LoopProgram, group: Group) -> tuple[str, ...]:
+    """Dims a division may split: parallel in every nest, plain in every index, in every store, under no
+    mask.
+    """
+    found = []
+    for dim in group.extents:
+        if all(_is_free(dim, scan) for scan in group.scans):
+            found.append(dim)
+    return tuple(found)
+
+
+def _is_free(dim: str, scan: Any) -> bool:
+    if dim not in scan.dims or dim in scan.reduced:
+        return False
+    for access in scan.accesses:
+        if dim in access.box or any(e is None or dim in e.variables for e in access.left):
+            return False
+        plain = {v for v, _ in access.index.terms if isinstance(v, str)}
+        if dim in access.index.variables and dim not in plain:
+            return False
+        if any(not isinstance(v, str) and dim in v.inner.variables for v, _ in access.index.terms):
+            return False
+        if not access.is_load and dim not in plain and not _stores_through(dim, scan, access):
+            return False
+    return True
+
+
+def _stores_through(dim: str, scan: Any, access: Access) -> bool:
+    """A scatter whose index value may depend on the dim: splitting keeps every iteration's own target."""
+    return any(v in scan.sources for v in access.index.variables)
+
+
+def pairs(items: Sequence[str]) -> list[tuple[str, ...]]:
+    """No dim, every dim, every two dims."""
+    return [(), *((a,) for a in items), *itertools.combinations(items, 2)]

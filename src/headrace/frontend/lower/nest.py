@@ -1,0 +1,231 @@
+"""One nest to KTIR: its reductions and stores in order, everything else on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.frontend.lower.program import Statement, Unsupported, statements
+from headrace.frontend.lower.quasi import Quasi
+from headrace.frontend.lower.reductions import write_reduction
+from headrace.frontend.lower.scalars import Typed
+from headrace.frontend.lower.scan import Scan
+from headrace.frontend.lower.tiles import box_tile, gather_tile, load_tile, store_tile
+from headrace.frontend.lower.values import Body, Combiner, Operand, write_generic
+
+
+class Nest:
+    """A nest being written into a kernel (`kernel` is the KernelText it belongs to)."""
+
+    def __init__(self, kernel: Any, scan: Scan, body: Sequence[Statement]) -> None:
+        self.kernel, self.scan, self.body = kernel, scan, body
+        self.results: dict[str, Operand] = {}
+        self._definitions: dict[str, Statement] = {}
+        for statement in statements(list(body)):
+            for name in statement[0] if isinstance(statement[0], tuple) else (statement[0],):
+                if name is not None:
+                    self._definitions[name] = statement
+
+    def run(self) -> None:
+        """Write the nest."""
+        for statement in self.body:
+            match statement[1]:
+                case "reduction":
+                    write_reduction(self, statement)
+                case "store" | "store_reduction":
+                    self._store(statement)
+
+    # what bodies ask for
+
+    def definition(self, name: str) -> Statement:
+        """The statement that defines a value."""
+        if name not in self._definitions:
+            raise Unsupported(f"value {name} is not defined in its nest")
+        return self._definitions[name]
+
+    def define(self, name: str, op: str, *operands: Any) -> str:
+        """A further value of the nest."""
+        self._definitions[name] = (name, op, *operands)
+        return name
+
+    def is_defined(self, name: str) -> bool:
+        """Whether the nest defines a value of this name."""
+        return name in self._definitions
+
+    def size(self, dim: str) -> int:
+        """The extent of a dim in this tile."""
+        return int(self.kernel.size(dim))
+
+    def base(self, dim: str) -> str | None:
+        """The SSA name of the first index of a split dim."""
+        found: str | None = self.kernel.part.bases.get(dim)
+        return found
+
+    def index(self, value: int) -> str:
+        """An index constant."""
+        return str(self.kernel.writer.index(value))
+
+    def index_value(self, name: str) -> Quasi:
+        """The expression of an index-valued name."""
+        if name not in self.scan.values:
+            raise Unsupported(f"index expression {self.scan.opaque.get(name, name)}")
+        return self.scan.values[name]
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The dims that are not reduced, in loop order."""
+        return tuple(d for d in self.scan.dims if d not in self.scan.reduced)
+
+    def dependences(self, name: str) -> frozenset[str]:
+        """The dims a value depends on."""
+        statement = self.definition(name)
+        match statement[1]:
+            case "load":
+                return self._load_dependences(statement)
+            case "index_expr" | "value_expr":
+                return self.index_value(name).variables
+            case "reduction":
+                return frozenset(self.kept)
+        found: frozenset[str] = frozenset()
+        for operand in _names(statement[2:]):
+            if operand in self._definitions:
+                found |= self.dependences(operand)
+        return found
+
+    def _load_dependences(self, statement: Statement) -> frozenset[str]:
+        found: frozenset[str] = frozenset()
+        for variable in self.scan.access(statement).index.variables:
+            if variable in self.scan.extents:
+                found |= {variable}
+            else:
+                found |= self.dependences(self.scan.sources[variable][0])
+        return found
+
+    def reduced(self, name: str) -> Operand:
+        """The tensor of a reduction's result."""
+        return self.results[name]
+
+    def load(self, statement: Statement) -> Operand:
+        """The tensor a load reads."""
+        access = self.scan.access(statement)
+        access_key = (access.buffer, access.index, tuple(sorted(access.box.items())))
+        is_indirect = any(v not in self.kernel.group.extents for v in access.index.variables)
+        key = (*access_key, self.kernel.epochs.get(access.buffer, 0), self.scan.number if is_indirect else -1)
+        if access.buffer in self.kernel.forwarded:
+            return self.kernel.forwarded_value(access)  # type: ignore[no-any-return]
+        if key not in self.kernel.loads:
+            self.kernel.loads[key] = self._load(access, is_indirect)
+        found: Operand = self.kernel.loads[key]
+        return found
+
+    def _load(self, access: Any, is_indirect: bool) -> Operand:
+        if not access.index.is_affine:
+            raise Unsupported(f"an index of {access.buffer} that stays quasi-affine")
+        dtype = self.kernel.program.dtypes[access.buffer]
+        if is_indirect:
+            return load_tile(self.kernel, gather_tile(self.kernel, self, access), dtype)
+        if access.left:
+            self.kernel.require_inside(access)
+        return self.kernel.widened(load_tile(self.kernel, box_tile(self.kernel, access), dtype), access)  # type: ignore[no-any-return]
+
+    def hoist(self, name: str, dims: tuple[str, ...]) -> Operand:
+        """The tensor of a value over fewer dims, shared by equal values of the kernel."""
+        key = (self.structure(name), dims)
+        if key not in self.kernel.hoisted:
+            body = Body(self, dims, root=name)
+            value = body.value(name)
+            self.kernel.hoisted[key] = write_generic(self.kernel.writer, body, [value], dims, (), self.size)[
+                0
+            ]
+        found: Operand = self.kernel.hoisted[key]
+        return found
+
+    def index_tensor(self, name: str, dims: tuple[str, ...], wrap: int | None) -> Operand:
+        """An index value as an i64 tensor over dims, negative ones counted from `wrap`."""
+        body = Body(self, dims)
+        value = body.code.cast(body.value(name), "i64")
+        if wrap is not None:
+            zero, size = body.code.constant(0, "i64"), body.code.constant(wrap, "i64")
+            is_negative = body.code.compare("lt", value, zero)
+            value = body.code.select(is_negative, body.code.binary("arith.addi", value, size), value)
+        return write_generic(self.kernel.writer, body, [value], dims, (), self.size)[0]
+
+    def structure(self, name: Any) -> Any:
+        """What a value is computed from, equal for equal values of different nests."""
+        if not isinstance(name, str) or name not in self._definitions:
+            return name
+        statement = self._definitions[name]
+        match statement[1]:
+            case "load":
+                access = self.scan.access(statement)
+                local = None if access.index.variables <= set(self.kernel.group.extents) else self.scan.number
+                epoch = self.kernel.epochs.get(access.buffer, 0)
+                return "load", access.buffer, access.index, tuple(sorted(access.box.items())), epoch, local
+            case "index_expr" | "value_expr":
+                return "index", self.scan.values.get(name, (self.scan.number, name)), statement[3]
+            case "reduction" | "masked" | "indirect":
+                return statement[1], self.scan.number, name
+        return statement[1], *(self.structure(operand) for operand in statement[2:])
+
+    # writing
+
+    def generic(
+        self,
+        value: Any,
+        dims: Sequence[str],
+        reduced: Sequence[str] = (),
+        combiner: Combiner | None = None,
+        dtype: str | None = None,
+    ) -> Operand:
+        """A generic that computes one value over dims (rounded to `dtype`), or folds it over `reduced`."""
+        body = Body(self, (*dims, *reduced))
+        found: Typed = body.value(value)
+        if dtype is not None and combiner is None:
+            found = body.code.cast(found, dtype)
+        return write_generic(self.kernel.writer, body, [found], dims, reduced, self.size, combiner)[0]
+
+    def _store(self, statement: Statement) -> None:
+        buffer, value = statement[2], statement[4]
+        access = self.scan.access(statement)
+        if statement[1] == "store" and statement[5] is not None:
+            raise Unsupported(f"a store of mode {statement[5]}")
+        if access.box or access.left or not access.index.is_affine:
+            raise Unsupported(f"a store to {buffer} under a mask or with a quasi-affine index")
+        kernel, dtype = self.kernel, self.kernel.program.dtypes[buffer]
+        is_indirect = any(v not in kernel.group.extents for v in access.index.variables)
+        if buffer in kernel.program.temps:
+            dims = tuple(d for d in self.kept if access.index.coefficient(d))
+            if len(dims) != len(self.kept):
+                raise Unsupported(f"a temporary {buffer} that does not have every dim of its nest")
+            kernel.forwarded[buffer] = (self._typed(value, dims, dtype), access.index)
+            return
+        tile = gather_tile(kernel, self, access) if is_indirect else box_tile(kernel, access)
+        dims = tuple(d for d in tile.dims if d is not None)
+        if set(self.kept) - set(dims):
+            raise Unsupported(f"a store to {buffer} that several iterations write")
+        operand = self._typed(value, dims, dtype)
+        store_tile(kernel, operand, tile)
+        kernel.epochs[buffer] = kernel.epochs.get(buffer, 0) + 1
+        if is_indirect:
+            kernel.forwarded.pop(buffer, None)
+        else:
+            kernel.forwarded[buffer] = (operand, access.index)
+
+    def _typed(self, value: Any, dims: tuple[str, ...], dtype: str) -> Operand:
+        """The tensor of a value over dims in its stored type; a reduction's own result where it is that
+        already.
+        """
+        known = self.results.get(value) if isinstance(value, str) else None
+        if known is not None and known.dims == dims and known.dtype == dtype:
+            return known
+        return self.generic(value, dims, dtype=dtype)
+
+
+def _names(operands: Sequence[Any]) -> list[str]:
+    found: list[str] = []
+    for operand in operands:
+        if isinstance(operand, str):
+            found.append(operand)
+        elif isinstance(operand, list | tuple):
+            found += _names(operand)
+    return found

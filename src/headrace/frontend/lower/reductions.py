@@ -1,0 +1,94 @@
+"""Reductions of a nest: one generic each; Welford in two passes, which is exact and free while the row
+stays near.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from headrace.frontend.lower.program import TYPES, Statement, Unsupported
+from headrace.frontend.lower.scalars import Code, Typed, computed, is_float
+from headrace.frontend.lower.values import Combiner, Operand
+from headrace.frontend.lower.writer import tensor
+
+LOWEST = {"i32": -(2**31), "i64": -(2**63)}
+HIGHEST = {"i32": 2**31 - 1, "i64": 2**63 - 1}
+
+
+def write_reduction(nest: Any, statement: Statement) -> None:
+    """Write a reduction statement; its results are in `nest.results` afterwards."""
+    result, _, dtype, _, kind, value = statement
+    reduced = tuple(d for d in nest.scan.dims if d in nest.scan.reduced)
+    if kind == "welford_reduce":
+        _welford(nest, result, value, reduced)
+        return
+    if dtype not in TYPES:
+        raise Unsupported(f"a reduction of {dtype}")
+    combiner = combiner_of(kind, computed(TYPES[dtype]))
+    found = nest.generic(value, nest.kept, reduced, combiner)
+    nest.results[result] = found
+
+
+def combiner_of(kind: str, dtype: str) -> Combiner:
+    """How a kind of reduction folds values of a type; Unsupported for kinds without a native form."""
+    floats = is_float(dtype)
+    match kind:
+        case "sum" | "dot":
+            return _binary("arith.addf" if floats else "arith.addi", "0.0" if floats else "0", dtype)
+        case "prod":
+            return _binary("arith.mulf" if floats else "arith.muli", "1.0" if floats else "1", dtype)
+        case "any":
+            return _binary("arith.ori", "false", "i1")
+        case "max" if dtype == "i1":
+            return _binary("arith.ori", "false", "i1")
+        case "min" if dtype == "i1":
+            return _binary("arith.andi", "true", "i1")
+        case "max":
+            return (
+                _binary("arith.maximumf", "0xFF800000", dtype)
+                if floats
+                else _binary("arith.maxsi", str(LOWEST[dtype]), dtype)
+            )
+        case "min":
+            return (
+                _binary("arith.minimumf", "0x7F800000", dtype)
+                if floats
+                else _binary("arith.minsi", str(HIGHEST[dtype]), dtype)
+            )
+    raise Unsupported(f"reduction {kind}")
+
+
+def _binary(op: str, initial: str, dtype: str) -> Combiner:
+    def fold(code: Code, accumulator: Typed, value: Typed) -> Typed:
+        return code.binary(op, accumulator, code.cast(value, dtype))
+
+    return Combiner(fold, initial, dtype)
+
+
+def _welford(nest: Any, results: tuple[str, str, str], value: str, reduced: tuple[str, ...]) -> None:
+    """mean = sum / n, M2 = sum of (x - mean)^2, n: the two tensors shared by equal reductions of the
+    kernel.
+    """
+    mean, deviation, weight = results
+    count = math.prod(nest.size(d) for d in reduced)
+    key = ("welford", nest.structure(value), nest.kept, reduced)
+    if key not in nest.kernel.hoisted:
+        add = combiner_of("sum", "f32")
+        middle = divided(nest.kernel.writer, nest.generic(value, nest.kept, reduced, add), count)
+        nest.define(f"{mean}.mean", "reduction", "float32", "float32", "sum", value)
+        nest.results[f"{mean}.mean"] = middle
+        centred = nest.define(f"{mean}.centred", "sub", value, f"{mean}.mean")
+        square = nest.define(f"{mean}.square", "square", centred)
+        nest.kernel.hoisted[key] = (middle, nest.generic(square, nest.kept, reduced, add))
+    found: tuple[Operand, Operand] = nest.kernel.hoisted[key]
+    nest.results[mean], nest.results[deviation] = found
+    nest.define(weight, "constant", float(count), "float32")
+
+
+def divided(writer: Any, operand: Operand, count: int) -> Operand:
+    """The tensor divided by a number."""
+    kind = tensor(operand.shape, operand.dtype)
+    divisor = writer.filled(f"{float(count)!r}", operand.shape, operand.dtype)
+    name = writer.let(f"arith.divf {operand.name}, {divisor} : {kind}", "t")
+    return Operand(name, operand.dims, operand.shape, operand.dtype)
