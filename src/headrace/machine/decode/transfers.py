@@ -133,7 +133,7 @@ def write(op: Operation, scope: Scope) -> Write:
     """`agen.composite_store` whose body receives a vector and yields it."""
     parts = segments(op)
     memory, operands = parts[0], parts[1]
-    symbols = parts[3] if len(parts) > 3 else parts[2]
+    symbols = [v for part in parts[2:] for v in part if str(v.type) == "index"]
     if not op.regions or body_of(op.regions[0]) is None:
         fault(op, "a composite store needs a body that receives a vector")
     times, syms = _times(op, scope, symbols)

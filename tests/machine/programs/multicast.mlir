@@ -1,0 +1,131 @@
+// y = x + w on 2 cores; w is one multicast read.
+#i1 = affine_map<(d0) -> (d0)>
+#i2 = affine_map<(d0, d1) -> (d0, d1)>
+#i3 = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#once = affine_set<(d0) : (d0 == 0)>
+#down2 = affine_map<(d0) -> (d0, 0)>
+#down3 = affine_map<(d0) -> (0, d0, 0)>
+#zero1 = affine_map<(d0) -> (0)>
+#zero2 = affine_map<(d0) -> (0, 0)>
+module attributes {headrace.dfir = 1 : i64} {
+  func.func @local_schedule_0() attributes {grid = [2]} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %c512 = arith.constant 512 : index
+    %c1024 = arith.constant 1024 : index
+    %c1536 = arith.constant 1536 : index
+    %c2048 = arith.constant 2048 : index
+    %mnilu0 = dataflow.get_unit {core = 0 : i32, corelet = 0 : i32, name = "C0-mnilu", type = "mnilu"} : index
+    %mnilu1 = dataflow.get_unit {core = 1 : i32, corelet = 0 : i32, name = "C1-mnilu", type = "mnilu"} : index
+    %mnisu0 = dataflow.get_unit {core = 0 : i32, corelet = 0 : i32, name = "C0-mnisu", type = "mnisu"} : index
+    %mnisu1 = dataflow.get_unit {core = 1 : i32, corelet = 0 : i32, name = "C1-mnisu", type = "mnisu"} : index
+    %l1lu0_0 = dataflow.get_unit {core = 0 : i32, corelet = 0 : i32, name = "C0-l1lu-CL0", type = "l1lu"} : index
+    %l1lu1_0 = dataflow.get_unit {core = 1 : i32, corelet = 0 : i32, name = "C1-l1lu-CL0", type = "l1lu"} : index
+    %sfu0_0 = dataflow.get_unit {core = 0 : i32, corelet = 0 : i32, name = "C0-sfu-CL0", type = "sfu"} : index
+    %sfu1_0 = dataflow.get_unit {core = 1 : i32, corelet = 0 : i32, name = "C1-sfu-CL0", type = "sfu"} : index
+    %l1su0_0 = dataflow.get_unit {core = 0 : i32, corelet = 0 : i32, name = "C0-l1su-CL0", type = "l1su"} : index
+    %l1su1_0 = dataflow.get_unit {core = 1 : i32, corelet = 0 : i32, name = "C1-l1su-CL0", type = "l1su"} : index
+    %hbm = dataflow.get_unit {name = "hbm", type = "hbm"} : index
+    %lx0 = dataflow.get_unit {core = 0 : i32, name = "C0-lx", type = "lx"} : index
+    %lx1 = dataflow.get_unit {core = 1 : i32, name = "C1-lx", type = "lx"} : index
+    %both = dataflow.create_multicast_group(%hbm -> (%mnilu0, %mnilu1)) {count = 0 : i32, group_id = 0 : i32, num_consumers = 2 : i32} : index
+    dataflow.program_unit iter_arg : %me -> (%mnilu0, %mnilu1) : {
+      %lx_map = uniform.def_immutable_mapping([%mnilu0 -> %lx0], [%mnilu1 -> %lx1]):index
+      %lx = uniform.query_map(map:%lx_map, key:%me) : index
+      %l1lu_map = uniform.def_immutable_mapping([%mnilu0 -> %l1lu0_0], [%mnilu1 -> %l1lu1_0]):index
+      %l1lu = uniform.query_map(map:%l1lu_map, key:%me) : index
+      %xb_map = uniform.def_immutable_mapping([%mnilu0 -> %c0], [%mnilu1 -> %c512]):index
+      %xb = uniform.query_map(map:%xb_map, key:%me) : index
+      %x = dataflow.get_logical_memory_view %hbm, %xb {layout_map = affine_map<(d0, d1) -> (d0 * 64 + d1)>} : index, index, memref<8x64xf16>
+      %w = dataflow.get_logical_memory_view %hbm, %c1024 {layout_map = affine_map<(d0, d1) -> (d0 * 64 + d1)>} : index, index, memref<8x64xf16>
+      %xl = dataflow.get_logical_memory_view %lx, %c0 {layout_map = affine_map<(d0, d1) -> (d0 * 64 + d1)>} : index, index, memref<8x64xf16>
+      %wl = dataflow.get_logical_memory_view %lx, %c512 {layout_map = affine_map<(d0, d1) -> (d0 * 64 + d1)>} : index, index, memref<8x64xf16>
+      agen.composite_load_and_store src:%x[0, 0] dst:%xl[0, 0]
+       time_symbols(), load_iv(%v:vector<64xf16>)
+       {load_order = #i2, load_set = affine_set<(d0, d1) : (d0 == 0, d1 >= 0, -d1 + 63 >= 0)>, load_time_addr_map = #down2, store_order = #i2, store_set = affine_set<(d0, d1) : (d0 == 0, d1 >= 0, -d1 + 63 >= 0)>, store_time_addr_map = #down2, time_order = #i1, time_set = affine_set<(d0) : (d0 >= 0, -d0 + 7 >= 0)>}
+      {
+        agen.yield
+      } : memref<8x64xf16>, memref<8x64xf16>
+      agen.composite_load_and_store src:%w[0, 0] dst:%wl[0, 0]
+       time_symbols(), load_iv(%v:vector<64xf16>), multicast_info = %both
+       {load_order = #i2, load_set = affine_set<(d0, d1) : (d0 == 0, d1 >= 0, -d1 + 63 >= 0)>, load_time_addr_map = #down2, store_order = #i2, store_set = affine_set<(d0, d1) : (d0 == 0, d1 >= 0, -d1 + 63 >= 0)>, store_time_addr_map = #down2, time_order = #i1, time_set = affine_set<(d0) : (d0 >= 0, -d0 + 7 >= 0)>}
+      {
+        agen.yield
+      } : memref<8x64xf16>, memref<8x64xf16>
+      dataflow.sync_send %l1lu {dbgName = "full"} : index
+    }
+    dataflow.program_unit iter_arg : %me -> (%l1lu0_0, %l1lu1_0) : {
+      %lx_map = uniform.def_immutable_mapping([%l1lu0_0 -> %lx0], [%l1lu1_0 -> %lx1]):index
+      %lx = uniform.query_map(map:%lx_map, key:%me) : index
+      %mnilu_map = uniform.def_immutable_mapping([%l1lu0_0 -> %mnilu0], [%l1lu1_0 -> %mnilu1]):index
+      %mnilu = uniform.query_map(map:%mnilu_map, key:%me) : index
+      %sfu_map = uniform.def_immutable_mapping([%l1lu0_0 -> %sfu0_0], [%l1lu1_0 -> %sfu1_0]):index
+      %sfu = uniform.query_map(map:%sfu_map, key:%me) : index
+      %xl = dataflow.get_logical_memory_view %lx, %c0 {layout_map = affine_map<(d0, d1) -> (d0 * 64 + d1)>} : index, index, memref<8x64xf16>
+      %wl = dataflow.get_logical_memory_view %lx, %c512 {layout_map = affine_map<(d0, d1) -> (d0 * 64 + d1)>} : index, index, memref<8x64xf16>
+      dataflow.sync_recv %mnilu {dbgName = "full"} : index
+      agen.composite_memory_interleave {granularity = 1 : i32} {
+        agen.composite_load %xl[0, 0] time_symbols()(%v:vector<64xf16>)
+         {load_order = #i2, load_set = affine_set<(d0, d1) : (d0 == 0, d1 >= 0, -d1 + 63 >= 0)>, time_addr_map = #down2, time_order = #i1, time_set = affine_set<(d0) : (d0 >= 0, -d0 + 7 >= 0)>}
+        {
+          dataflow.send %sfu, %v : vector<64xf16>
+          agen.yield
+        } : memref<8x64xf16>
+        agen.composite_load %wl[0, 0] time_symbols()(%v:vector<64xf16>)
+         {load_order = #i2, load_set = affine_set<(d0, d1) : (d0 == 0, d1 >= 0, -d1 + 63 >= 0)>, time_addr_map = #down2, time_order = #i1, time_set = affine_set<(d0) : (d0 >= 0, -d0 + 7 >= 0)>}
+        {
+          dataflow.send %sfu, %v : vector<64xf16>
+          agen.yield
+        } : memref<8x64xf16>
+        agen.yield
+      }
+    }
+    dataflow.program_unit iter_arg : %me -> (%sfu0_0, %sfu1_0) : {
+      %l1lu_map = uniform.def_immutable_mapping([%sfu0_0 -> %l1lu0_0], [%sfu1_0 -> %l1lu1_0]):index
+      %l1lu = uniform.query_map(map:%l1lu_map, key:%me) : index
+      %l1su_map = uniform.def_immutable_mapping([%sfu0_0 -> %l1su0_0], [%sfu1_0 -> %l1su1_0]):index
+      %l1su = uniform.query_map(map:%l1su_map, key:%me) : index
+      scf.for %r = %c0 to %c8 step %c1 {
+        %x = dataflow.receive %l1lu : vector<64xf16>
+        %w = dataflow.receive %l1lu : vector<64xf16>
+        %y = vectorchain.binary %x, %w {binary_op = #vectorchain<binary_operator add>, op_specific_map = #i1} : vector<64xf16>, vector<64xf16>, vector<64xf16>
+        dataflow.send %l1su, %y : vector<64xf16>
+      } {loop_type = #ktdf.loop_type<parallel_loop>}
+    }
+    dataflow.program_unit iter_arg : %me -> (%l1su0_0, %l1su1_0) : {
+      %lx_map = uniform.def_immutable_mapping([%l1su0_0 -> %lx0], [%l1su1_0 -> %lx1]):index
+      %lx = uniform.query_map(map:%lx_map, key:%me) : index
+      %sfu_map = uniform.def_immutable_mapping([%l1su0_0 -> %sfu0_0], [%l1su1_0 -> %sfu1_0]):index
+      %sfu = uniform.query_map(map:%sfu_map, key:%me) : index
+      %mnisu_map = uniform.def_immutable_mapping([%l1su0_0 -> %mnisu0], [%l1su1_0 -> %mnisu1]):index
+      %mnisu = uniform.query_map(map:%mnisu_map, key:%me) : index
+      %yl = dataflow.get_logical_memory_view %lx, %c1024 {layout_map = affine_map<(d0, d1) -> (d0 * 64 + d1)>} : index, index, memref<8x64xf16>
+      agen.composite_store %yl[0, 0] time_symbols()
+       {store_order = #i2, store_set = affine_set<(d0, d1) : (d0 == 0, d1 >= 0, -d1 + 63 >= 0)>, time_addr_map = #down2, time_order = #i1, time_set = affine_set<(d0) : (d0 >= 0, -d0 + 7 >= 0)>}
+      {
+        %v = dataflow.receive %sfu : vector<64xf16>
+        agen.yield %v : vector<64xf16>
+      } : memref<8x64xf16>
+      dataflow.sync_send %mnisu {dbgName = "full"} : index
+    }
+    dataflow.program_unit iter_arg : %me -> (%mnisu0, %mnisu1) : {
+      %lx_map = uniform.def_immutable_mapping([%mnisu0 -> %lx0], [%mnisu1 -> %lx1]):index
+      %lx = uniform.query_map(map:%lx_map, key:%me) : index
+      %l1su_map = uniform.def_immutable_mapping([%mnisu0 -> %l1su0_0], [%mnisu1 -> %l1su1_0]):index
+      %l1su = uniform.query_map(map:%l1su_map, key:%me) : index
+      %yb_map = uniform.def_immutable_mapping([%mnisu0 -> %c1536], [%mnisu1 -> %c2048]):index
+      %yb = uniform.query_map(map:%yb_map, key:%me) : index
+      %y = dataflow.get_logical_memory_view %hbm, %yb {layout_map = affine_map<(d0, d1) -> (d0 * 64 + d1)>} : index, index, memref<8x64xf16>
+      %yl = dataflow.get_logical_memory_view %lx, %c1024 {layout_map = affine_map<(d0, d1) -> (d0 * 64 + d1)>} : index, index, memref<8x64xf16>
+      dataflow.sync_recv %l1su {dbgName = "full"} : index
+      agen.composite_load_and_store src:%yl[0, 0] dst:%y[0, 0]
+       time_symbols(), load_iv(%v:vector<64xf16>)
+       {load_order = #i2, load_set = affine_set<(d0, d1) : (d0 == 0, d1 >= 0, -d1 + 63 >= 0)>, load_time_addr_map = #down2, store_order = #i2, store_set = affine_set<(d0, d1) : (d0 == 0, d1 >= 0, -d1 + 63 >= 0)>, store_time_addr_map = #down2, time_order = #i1, time_set = affine_set<(d0) : (d0 >= 0, -d0 + 7 >= 0)>}
+      {
+        agen.yield
+      } : memref<8x64xf16>, memref<8x64xf16>
+    }
+    return
+  }
+}
