@@ -82,7 +82,7 @@ class Ranges:
 
     def _result(self, op: Operation, at: int) -> Range | None:
         if op.name == "arith.constant":
-            value: Any = op.properties.get("value") or op.attributes.get("value")
+            value: Any = op.properties.get("value", op.attributes.get("value"))
             return (value.value.data, value.value.data) if isinstance(value, IntegerAttr) else None
         if op.name == "ktdp.get_compute_tile_id":
             return (0, self._grid[at] - 1) if at < len(self._grid) else (0, 0)
