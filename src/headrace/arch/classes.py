@@ -15,7 +15,7 @@ FREE = "free"
 CLASSES = "move arith compare select convert shuffle integer divide function special lane_reduce".split()
 
 _BY_CLASS = {
-    "arith": "addf subf mulf negf maximumf minimumf maxnumf minnumf absf copysign floor ceil trunc"
+    "arith": "binary addf subf mulf negf maximumf minimumf maxnumf minnumf absf copysign floor ceil trunc"
     " round roundeven fma"
     " add sub mul max min abs_max abs_min mul_div2 neg multiply multiply_and_accumulate clampf",
     "integer": "addi subi muli andi ori xori shli shrsi shrui maxsi maxui minsi minui absi"
@@ -24,13 +24,13 @@ _BY_CLASS = {
     "compare": "cmpf cmpi isnan isinf isfinite isnormal element_wise_compare create_affine_mask",
     "select": "select element_wise_selection",
     "convert": "extf truncf extsi extui trunci sitofp uitofp fptosi fptoui index_cast index_castui cast",
-    "shuffle": "shuffle",
+    "shuffle": "shuffle rotate pack merge",
     "divide": "divf remf divsi divui remsi remui ceildivsi ceildivui floordivsi",
     "special": "sin cos tan erf erfc pow powf fpowi ipowi atan atan2 asin acos sinh cosh asinh"
     " acosh atanh gelu sincos",
     "function": "exp exp2 expm1 log log2 log10 log1p reciprocal rsqrt sqrt cbrt tanh sigmoid softplus",
     "lane_reduce": "scan_with_gap",
-    FREE: "constant constant_bitstream bitcast receive send broadcast extract splat",
+    FREE: "constant constant_bitstream bitcast shape_cast receive send broadcast extract splat index yield",
 }
 _CLASS_OF = {name: kind for kind, names in _BY_CLASS.items() for name in names.split()}
 
