@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from headrace.frontend import session
+from headrace.frontend import attention, session
 from headrace.frontend.memory import (
     NAME,
     host_alias,
@@ -288,7 +288,8 @@ def register_kernels() -> list[torch.library.Library]:
         ours.impl(name, _as_cpu_metadata(overload(name)))
     for name, kernel in KERNELS.items():
         ours.impl(name, kernel)
-    return [everything, ours, *_copies_of_lazy_views(), *_autocast(everything)]
+    attention_libraries = attention.register(run_on_host)
+    return [everything, ours, *attention_libraries, *_copies_of_lazy_views(), *_autocast(everything)]
 
 
 def _as_cpu_metadata(op: Any) -> Any:

@@ -64,6 +64,9 @@ MOVEMENT = frozenset(
 NATIVE = POINTWISE | REDUCTIONS | CONTRACTIONS | INDEXED | MOVEMENT
 """ATen (and prims) operators by name without overload."""
 
+ANY_DTYPE = frozenset({"_low_memory_max_pool_with_offsets"})
+"""Operators with a result of another type that is mostly fused away (byte offsets of pooling)."""
+
 HOST_OVERLOADS = frozenset({"scatter.reduce", "scatter.value_reduce"})
 """Overloads of native operators that are not native."""
 

@@ -22,20 +22,22 @@ def install() -> None:
     """Replaces the lowerings of contractions for tensors on our device; others keep theirs."""
     own: dict[Any, Lowering] = {
         aten.mm.default: _mm,
+        aten.mm.dtype: _mm,
         aten.bmm.default: _bmm,
+        aten.bmm.dtype: _bmm,
         aten.addmm.default: _scaled(_mm),
         aten.baddbmm.default: _scaled(_bmm),
         aten.convolution.default: _convolution,
     }
     for overload, lower in own.items():
-        lowering.lowerings[overload] = _for_our_device(lower, lowering.lowerings[overload])
+        lowering.lowerings[overload] = _for_our_device(lower, lowering.lowerings.get(overload))
 
 
-def _for_our_device(ours: Lowering, before: Lowering) -> Lowering:
+def _for_our_device(ours: Lowering, before: Lowering | None) -> Lowering:
     def dispatch(*args: Any, **keywords: Any) -> Any:
         is_ours = any(isinstance(arg, ir.IRNode) and _device(arg) == NAME for arg in args[:3])
         result = ours(*args, **keywords) if is_ours else NotImplemented
-        return before(*args, **keywords) if result is NotImplemented else result
+        return before(*args, **keywords) if before and result is NotImplemented else result
 
     return dispatch
 

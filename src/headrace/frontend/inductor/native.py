@@ -10,7 +10,7 @@ from torch._inductor import graph as inductor_graph
 from torch.utils import _pytree as pytree
 
 from headrace.frontend.memory import NAME
-from headrace.frontend.ops import DTYPES, is_native
+from headrace.frontend.ops import ANY_DTYPE, DTYPES, is_native
 
 
 def leave_other_operators_to_the_host() -> None:
@@ -31,7 +31,7 @@ def _has_native_form(node: torch.fx.Node) -> bool:
     accumulates = (
         name in ("index_put", "index_put_", "_unsafe_index_put") and len(node.args) > 3 and node.args[3]
     )
-    return not accumulates and all(tensor.dtype in DTYPES for tensor in _tensors(node))
+    return not accumulates and (name in ANY_DTYPE or all(tensor.dtype in DTYPES for tensor in _tensors(node)))
 
 
 def _is_on_device(node: torch.fx.Node) -> bool:

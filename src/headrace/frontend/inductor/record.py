@@ -50,6 +50,7 @@ class LoopKernel(Kernel):  # type: ignore[misc]
         self.buffers: dict[str, str] = {}  # graph name -> name in the program
         self.reads: list[str] = []
         self.writes: list[str] = []
+        self.updates: set[str] = set()
         self.loops: list[dict[str, Any]] = []
         self.blocks: list[list[Statement]] = []
         self._values = 0
@@ -77,10 +78,12 @@ class LoopKernel(Kernel):  # type: ignore[misc]
     def write(self, name: str) -> str:
         """The program's name of a graph buffer that is written here."""
         self.store_buffer_names.add(name)
-        name = self.real_name(name)
-        if name not in self.writes:
-            self.writes.append(name)
-        return self._local(name)
+        real = self.real_name(name)
+        if real != name:  # an update of a buffer that exists already, perhaps of a part of it
+            self.updates.add(real)
+        if real not in self.writes:
+            self.writes.append(real)
+        return self._local(real)
 
     def _local(self, name: str) -> str:
         return self.buffers.setdefault(name, f"b{len(self.buffers)}")

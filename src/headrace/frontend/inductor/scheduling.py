@@ -23,6 +23,10 @@ from headrace.frontend.inductor.record import (
     program_text,
     storage_elements,
 )
+from headrace.frontend.ops import MOVEMENT
+
+SILENT = MOVEMENT | {"clone", "full", "iota", "convert_element_type", "to_copy", "unsafe_view", "copy"}
+"""Operators that do not help to name a kernel."""
 
 
 class Scheduling(BaseScheduling):  # type: ignore[misc]
@@ -130,7 +134,8 @@ class Scheduling(BaseScheduling):  # type: ignore[misc]
 def _arguments(kernel: LoopKernel, dead: Any) -> list[tuple[str, str]]:
     """Graph buffers the kernel takes, with their roles: what it reads first."""
     read = [(name, "inout" if name in kernel.writes else "in") for name in kernel.reads]
-    return read + [(name, "out") for name in kernel.writes if name not in dead and name not in kernel.reads]
+    written = [name for name in kernel.writes if name not in dead and name not in kernel.reads]
+    return read + [(name, "inout" if name in kernel.updates else "out") for name in written]
 
 
 def _define(program: dict[str, Any], nodes: Sequence[Any]) -> str:
@@ -142,13 +147,19 @@ def _define(program: dict[str, Any], nodes: Sequence[Any]) -> str:
         return str(known)
     origins = [node for member in nodes for node in member.node.get_origins() if is_operator(node)]
     operators = tuple(dict.fromkeys(map(operator_name, origins)))
-    short = "_".join(dict.fromkeys(name.split(".")[1].strip("_") for name in operators))[:48].strip("_")
-    name = f"{short or 'copy'}_{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+    name = f"{_short_name(operators)}_{hashlib.sha256(key.encode()).hexdigest()[:8]}"
     text = program_text({"name": name, **program})
     facts = program_text({"source": source_line(reversed(origins)), "operators": operators})
     wrapper.src_to_kernel[key] = name
     wrapper.define_kernel(name, f"headrace_launcher.load({text!r}, {facts!r})", None, gpu=False)
     return name
+
+
+def _short_name(operators: Sequence[str]) -> str:
+    """The operators that compute, the first few, as an identifier."""
+    names = [name.split(".")[1].strip("_") for name in operators]
+    telling = [name for name in names if name not in SILENT] or names or ["copy"]
+    return "_".join(dict.fromkeys(telling))[:40].strip("_")
 
 
 def _can_share(first: Any, second: Any, is_vertical: bool) -> bool:

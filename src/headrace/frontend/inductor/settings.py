@@ -22,8 +22,7 @@ SETTINGS = {
     "layout_optimization": False,
     "loop_ordering_after_fusion": False,
     "loop_reindexing_after_fusion": False,
-    "realize_opcount_threshold": 100,
-    "realize_reads_threshold": 16,
+    "realize_reads_threshold": 1,  # a value used twice is computed once
 }
 
 
