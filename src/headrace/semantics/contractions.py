@@ -1,0 +1,121 @@
+"""Sums of products of two operands: recognised in a body, computed as matrix products, not point by point.
+
+Operands of f16, bf16, fp8 and f32 are multiplied and summed in f32 (f64 in f64), integers exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from headrace.semantics.combiners import Combination
+from headrace.semantics.nests import Domain
+
+Array = np.ndarray[Any, Any]
+TERMS_AT_ONCE = 4096
+_WIDENING = frozenset({"arith.extf", "arith.extsi", "arith.extui"})
+
+
+@dataclass(frozen=True)
+class Product:
+    """The body's term is `left` times `right`, two of its operands by number; `casts` widen them before."""
+
+    left: int
+    right: int
+    is_unsigned: bool = False
+
+
+def product(block: Block, combination: Combination | None, num_inputs: int) -> Product | None:
+    """The product a body adds up; None when it does something else or multiplies an operand by itself."""
+    if combination is None or combination.kind != "add":
+        return None
+    op = combination.term.owner
+    if not isinstance(op, Operation) or op.name not in ("arith.mulf", "arith.muli"):
+        return None
+    sides = [_input(v, num_inputs) for v in op.operands]
+    if None in sides or sides[0] == sides[1]:
+        return None
+    widened = {v.owner.name for v in op.operands if isinstance(v.owner, Operation)}
+    if len(widened) > 1:
+        return None
+    return Product(sides[0] or 0, sides[1] or 0, "arith.extui" in widened)
+
+
+def _input(value: SSAValue, num_inputs: int) -> int | None:
+    if isinstance(value.owner, Operation) and value.owner.name in _WIDENING:
+        value = value.owner.operands[0]
+    return value.index if isinstance(value, BlockArgument) and value.index < num_inputs else None
+
+
+def contract(left: Array, right: Array, domain: Domain) -> Array:
+    """Sum over the reduction dims of left * right, both with one axis per dim (extent 1 where unused).
+
+    The result has one axis per dim, of extent 1 for reductions and for parallel dims neither operand has.
+    f64 or f32
+    for floats, int64 for integers (wrapping).
+    """
+    sizes = domain.extents
+    summed = domain.reductions
+    # A dim that only one operand has is summed with the other repeated.
+    left, right = (
+        np.broadcast_to(x, _stretched(x, other, summed)) for x, other in ((left, right), (right, left))
+    )
+    both = [d for d in domain.parallel if left.shape[d] > 1 and right.shape[d] > 1]
+    rows = [d for d in domain.parallel if left.shape[d] > 1 and d not in both]
+    columns = [d for d in domain.parallel if right.shape[d] > 1 and d not in both]
+    batch, m, n = (math.prod(sizes[d] for d in dims) for dims in (both, rows, columns))
+    k = math.prod(left.shape[d] for d in summed)
+    a = _arranged(left, [*both, *rows, *summed], len(sizes)).reshape(batch, m, k)
+    b = _arranged(right, [*both, *summed, *columns], len(sizes)).reshape(batch, k, n)
+    out = _matmul(a, b)
+    unread = math.prod(sizes[d] for d in summed if left.shape[d] == 1)
+    out = out * unread if unread > 1 else out
+    return _scattered(out, both, rows, columns, sizes)
+
+
+def _stretched(x: Array, other: Array, summed: Sequence[int]) -> tuple[int, ...]:
+    return tuple(max(n, other.shape[d]) if d in summed else n for d, n in enumerate(x.shape))
+
+
+def _arranged(x: Array, dims: Sequence[int], rank: int) -> Array:
+    """The axes in the order of `dims`; the others, of extent 1, last."""
+    rest = [d for d in range(rank) if d not in dims]
+    return x.transpose([*dims, *rest])
+
+
+def _scattered(
+    out: Array, both: Sequence[int], rows: Sequence[int], columns: Sequence[int], sizes: Sequence[int]
+) -> Array:
+    order = [*both, *rows, *columns]
+    rest = [d for d in range(len(sizes)) if d not in order]
+    shaped = out.reshape([sizes[d] for d in order] + [1] * len(rest))
+    return shaped.transpose(np.argsort([*order, *rest]))
+
+
+def _matmul(a: Array, b: Array) -> Array:
+    """Batched matrix product, K a few thousand terms at a time."""
+    if a.dtype.kind in "biu":
+        return _integer_matmul(a, b)
+    wide = np.float64 if a.dtype == np.float64 or b.dtype == np.float64 else np.float32
+    k = a.shape[2]
+    with np.errstate(all="ignore"):
+        total: Array | None = None
+        for first in range(0, max(k, 1), TERMS_AT_ONCE):
+            at = slice(first, first + TERMS_AT_ONCE)
+            step = np.matmul(a[:, :, at].astype(wide), b[:, at].astype(wide))
+            total = step if total is None else total + step
+    assert total is not None
+    return total
+
+
+def _integer_matmul(a: Array, b: Array) -> Array:
+    """Exact integer products: through f64 while sums stay below 2^53, in int64 (wrapping) otherwise."""
+    largest = [max(abs(int(x.min())), abs(int(x.max()))) if x.size else 0 for x in (a, b)]
+    if largest[0] * largest[1] * a.shape[2] < 2**53:
+        return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64))
+    return np.asarray(np.matmul(a.astype(np.int64), b.astype(np.int64)))

@@ -1,0 +1,126 @@
+"""Running blocks: straight lines, loops, branches and calls of one tile, as a coroutine that can wait for
+other tiles."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Block, Operation
+
+from headrace.numbers.dtypes import numpy_dtype
+from headrace.semantics.frame import Frame, Handler, element_type
+from headrace.semantics.ledger import last_uses
+from headrace.semantics.linalg import LINALG
+from headrace.semantics.memory import MEMORY
+from headrace.semantics.scalars import SCALARS
+from headrace.semantics.tensors import TENSORS
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A tile cannot go on until `is_ready()`; it waits for `what` from the tiles `sources()`."""
+
+    op: Operation
+    is_ready: Callable[[], bool]
+    sources: Callable[[], Sequence[int]]
+
+
+Steps = Generator[Wait, None, Sequence[Any]]
+"""Yields while a tile has to wait; returns the values a block or an op results in."""
+
+HANDLERS: dict[str, Handler] = {**SCALARS, **TENSORS, **LINALG, **MEMORY}
+TERMINATORS = frozenset(
+    ("scf.yield", "scf.condition", "scf.reduce", "func.return", "ktdp.yield_partial", "ktdp.yield_reduced")
+)
+
+
+def run_block(frame: Frame, block: Block, arguments: Sequence[Any]) -> Steps:
+    """The operands of the block's terminator after running it with the given arguments."""
+    plans = frame.launch.plans
+    if block not in plans:
+        plans[block] = list(zip(block.ops, last_uses(block), strict=True))
+    values, ledger = frame.values, frame.ledger
+    for name, value in zip(block.args, arguments, strict=True):
+        values[name] = value
+        ledger.hold(value)
+    result: Sequence[Any] = ()
+    for op, dead in plans[block]:
+        handler = HANDLERS.get(op.name)
+        if handler is not None:
+            produced = handler(frame, op)
+        elif op.name in TERMINATORS:
+            result, produced = [frame.get(v) for v in op.operands], ()
+        elif op.name in CONTROL:
+            produced = yield from CONTROL[op.name](frame, op)
+        else:
+            raise frame.error(op, "the reference interpreter does not know this op")
+        for name, value in zip(op.results, produced, strict=True):
+            values[name] = value
+            ledger.hold(value)
+        for name in dead:
+            ledger.release(values.pop(name, None))
+    return result
+
+
+def _for(frame: Frame, op: Operation) -> Steps:
+    low, high, step = frame.integers(op.operands[:3])
+    if step <= 0:
+        raise frame.error(op, f"the step is {step}", "a loop's step is positive")
+    carried: Sequence[Any] = [frame.get(v) for v in op.operands[3:]]
+    body = op.regions[0].block
+    dtype = element_type(body.args[0].type)
+    for at in range(low, high, step):
+        first = at if dtype == "index" else np.asarray(at, numpy_dtype(dtype))
+        carried = yield from run_block(frame, body, [first, *carried])
+    return carried
+
+
+def _if(frame: Frame, op: Operation) -> Steps:
+    region = op.regions[0 if frame.array(op, op.operands[0]) else 1]
+    if not region.blocks:
+        return ()
+    return (yield from run_block(frame, region.block, ()))
+
+
+def _while(frame: Frame, op: Operation) -> Steps:
+    carried: Sequence[Any] = [frame.get(v) for v in op.operands]
+    before, after = (region.block for region in op.regions)
+    while True:
+        condition, *passed = yield from run_block(frame, before, carried)
+        if not np.asarray(condition):
+            return passed
+        carried = yield from run_block(frame, after, passed)
+
+
+def _parallel(frame: Frame, op: Operation) -> Steps:
+    """`scf.parallel` without reductions: the points one after the other."""
+    if op.results:
+        raise frame.error(op, "reductions of scf.parallel are not supported", "use scf.for with iter_args")
+    rank = len(op.regions[0].block.args)
+    bounds = frame.integers(op.operands)
+    ranges = [range(bounds[d], bounds[rank + d], bounds[2 * rank + d]) for d in range(rank)]
+    for point in itertools.product(*ranges):
+        yield from run_block(frame, op.regions[0].block, point)
+    return ()
+
+
+def _call(frame: Frame, op: Any) -> Steps:
+    name = op.callee.root_reference.data
+    callee = frame.launch.functions.get(name)
+    if callee is None:
+        raise frame.error(op, f"no function '{name}' with a body")
+    return (yield from run_block(frame, callee, [frame.get(v) for v in op.operands]))
+
+
+CONTROL: dict[str, Callable[[Frame, Operation], Steps]] = {
+    "scf.for": _for,
+    "scf.if": _if,
+    "scf.while": _while,
+    "scf.parallel": _parallel,
+    "func.call": _call,
+}
+"""Ops whose regions may wait for other tiles; `intertile` adds its own."""

@@ -1,0 +1,31 @@
+"""How KTIR is read where its tools disagree; the defaults are what Headrace means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Options:
+    """One field per choice; every other value than the default is for texts of other producers.
+
+    address_unit: start addresses count elements of the view's type ("element") or bytes ("byte").
+    linearise: which grid dim of a tile's linear number runs fastest, the "first" or the "last".
+    order: `access_tile_order` maps a displacement to its place in the tile ("dialect") or a place in the tile
+      to a displacement ("cpu"); alike for identities and swaps.
+    bounds: an access outside its view is an error ("strict"), or reads 0 and writes nothing ("mask").
+    empty: a `tensor.empty` read before it is written is an error, but an accumulator starts at its combiner's
+      identity, with a warning ("identity"); or it holds zeros ("zero").
+    default_grid: tiles of a function without a `grid` attribute.
+    strict_lx: more than `lx_bytes` of live tensors in a tile is an error instead of a number in the report.
+    """
+
+    address_unit: Literal["element", "byte"] = "element"
+    linearise: Literal["first", "last"] = "first"
+    order: Literal["dialect", "cpu"] = "dialect"
+    bounds: Literal["strict", "mask"] = "strict"
+    empty: Literal["identity", "zero"] = "identity"
+    default_grid: int = 1
+    strict_lx: bool = False
+    lx_bytes: int = 2 * 2**20
