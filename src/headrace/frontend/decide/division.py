@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from headrace.arch.cost import ddr_cycles
 from headrace.arch.device import Device
+from headrace.arch.routes import loaders, storers, unicast_rate
 from headrace.frontend.lower.dims import Group
 from headrace.frontend.lower.kernel import Division, pairs, splittable
 from headrace.frontend.lower.program import LoopProgram
@@ -49,19 +50,32 @@ def _candidates(dims: tuple[str, ...], extents: Mapping[str, int], cores: int) -
 
 
 def _cycles(program: LoopProgram, group: Group, division: Division, device: Device) -> float:
-    """Predicted cycles: the larger of device memory traffic and the fullest core's iterations, plus run
-    penalties.
+    """Predicted cycles: device memory, the fullest core's own transfers, or its compute, whichever is most.
+
+    A thousandth of the others is added, so that a division which relieves them wins a tie.
     """
-    read = write = 0.0
+    read = write = core = 0.0
     for access in _distinct(group):
-        touched = _bytes(program, group, access)
+        whole, share = _bytes(program, group, division, access)
         penalty = _run_penalty(program, group, division, access)
+        core += share * penalty / _core_rate(access, whole > share or not division.sizes, device)
         if access.is_load:
-            read += touched * penalty
+            read += whole * penalty
         else:
-            write += touched * penalty
-    memory = ddr_cycles(int(read), int(write), device)
-    return max(memory, _compute(program, group, division, device)) + 1e-3 * memory
+            write += whole * penalty
+    parts = (
+        ddr_cycles(int(read), int(write), device),
+        core,
+        _compute(program, group, division, device),
+    )
+    return max(parts) + 1e-3 * sum(parts)
+
+
+def _core_rate(access: Access, is_own: bool, device: Device) -> float:
+    """Bytes per cycle one core moves for an access: alone, or in a multicast where all cores read the same."""
+    unit = (loaders if access.is_load else storers)(device)[0]
+    can_share = access.is_load and not is_own and device.memory("global").multicast is not None
+    return unicast_rate(unit, device, is_multicast=can_share) or math.inf
 
 
 def _compute(program: LoopProgram, group: Group, division: Division, device: Device) -> float:
@@ -99,12 +113,18 @@ def _distinct(group: Group) -> list[Access]:
     return found
 
 
-def _bytes(program: LoopProgram, group: Group, access: Access) -> float:
-    """Bytes an access touches in all, from every core once."""
+def _bytes(program: LoopProgram, group: Group, division: Division, access: Access) -> tuple[float, float]:
+    """(bytes an access touches in all, bytes the fullest core touches); temporaries stay in the core."""
     if access.buffer in program.temps:
-        return 0.0
-    points = math.prod(group.extents.get(d, 1) for d in access.index.variables)
-    return float(points * itemsize(program.dtypes[access.buffer]))
+        return 0.0, 0.0
+    size = itemsize(program.dtypes[access.buffer])
+    walked = set(access.index.variables)
+    if not walked <= set(group.extents):  # rows chosen by an index: one for every point of the nest
+        walked |= set(group.scans[access.nest].dims)
+    extents = [(group.extents.get(d, 1), division.sizes.get(d)) for d in walked]
+    whole = math.prod(n for n, _ in extents)
+    share = math.prod(n if part is None else part for n, part in extents)
+    return float(whole * size), float(share * size)
 
 
 def _run_penalty(program: LoopProgram, group: Group, division: Division, access: Access) -> float:

@@ -13,6 +13,9 @@ from headrace.frontend.lower.scan import Scan
 from headrace.frontend.lower.tiles import box_tile, gather_tile, load_tile, store_tile
 from headrace.frontend.lower.values import Body, Combiner, Operand, write_generic
 
+ONE = "one"
+"""A dim of extent 1 that no nest has."""
+
 
 class Nest:
     """A nest being written into a kernel (`kernel` is the KernelText it belongs to)."""
@@ -54,7 +57,7 @@ class Nest:
 
     def size(self, dim: str) -> int:
         """The extent of a dim in this tile."""
-        return int(self.kernel.size(dim))
+        return 1 if dim == ONE else int(self.kernel.size(dim))
 
     def base(self, dim: str) -> str | None:
         """The SSA name of the first index of a split dim."""
@@ -141,14 +144,14 @@ class Nest:
         return found
 
     def index_tensor(self, name: str, dims: tuple[str, ...], wrap: int | None) -> Operand:
-        """An index value as an i64 tensor over dims, negative ones counted from `wrap`."""
-        body = Body(self, dims)
+        """An index value as an i64 tensor over dims (of one element without any), negative ones from `wrap`."""
+        body = Body(self, dims or (ONE,))
         value = body.code.cast(body.value(name), "i64")
         if wrap is not None:
             zero, size = body.code.constant(0, "i64"), body.code.constant(wrap, "i64")
             is_negative = body.code.compare("lt", value, zero)
             value = body.code.select(is_negative, body.code.binary("arith.addi", value, size), value)
-        return write_generic(self.kernel.writer, body, [value], dims, (), self.size)[0]
+        return write_generic(self.kernel.writer, body, [value], body.dims, (), self.size)[0]
 
     def structure(self, name: Any) -> Any:
         """What a value is computed from, equal for equal values of different nests."""
