@@ -12,35 +12,48 @@ from typing import Any
 import torch
 
 from headrace.frontend import session
+from headrace.frontend.sizes import with_sizes
 from headrace.frontend.memory import is_device_tensor, to_device
 
-Engine = Callable[["LoopKernel", Sequence[torch.Tensor], Sequence[int]], tuple[Any, Any]]
+Engine = Callable[["LoopKernel", Sequence[torch.Tensor]], tuple[Any, Any]]
 """Runs a kernel on device tensors; returns what was compiled (or None) and the result of the run (or
 None).
 """
 
 
 class LoopKernel:
-    """A kernel of a graph: its loop program, where it comes from, and (in `compiled`) what engines made of
-    it.
-    """
+    """A kernel of a graph: its loop program, where it comes from, and what engines keep of it in `compiled`."""
 
     def __init__(self, program: dict[str, Any], source: str, operators: tuple[str, ...]) -> None:
         self.program, self.source, self.operators = program, source, operators
         self.compiled: dict[Any, Any] = {}
+        self._for_sizes: dict[tuple[int, ...], LoopKernel] = {}
 
     @property
     def name(self) -> str:
+        """The kernel's name."""
         return str(self.program["name"])
 
     def __call__(self, *arguments: Any) -> None:
         """Launches the kernel on its tensors and sizes, in the order of the program."""
         count = len(self.program["args"])
         tensors = [_on_device(tensor) for tensor in arguments[:count]]
-        sizes = [int(size) for size in arguments[count:]]
-        if any(not tensor.numel() for tensor in _written(self.program, tensors)):
+        if all(not tensor.numel() for tensor in _written(self.program, tensors)):
             return
-        compiled, run = _engine()(self, tensors, sizes)
+        self.with_sizes(tuple(int(size) for size in arguments[count:])).launch(tensors)
+
+    def with_sizes(self, sizes: tuple[int, ...]) -> LoopKernel:
+        """The kernel with its dynamic sizes replaced by numbers."""
+        if not sizes:
+            return self
+        if sizes not in self._for_sizes:
+            fixed = with_sizes(self.program, sizes)
+            self._for_sizes[sizes] = LoopKernel(fixed, self.source, self.operators)
+        return self._for_sizes[sizes]
+
+    def launch(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Runs the kernel (which has no dynamic sizes) on device tensors and notes it in the recordings."""
+        compiled, run = _engine()(self, tensors)
         session.note_launch(
             session.Launch(self.name, self.source, self.operators, self.program, compiled, run)
         )
@@ -99,4 +112,6 @@ def engine_override(engine: Engine) -> Iterator[None]:
 def _engine() -> Engine:
     if _override:
         return _override[-1]
-    raise NotImplementedError
+    from headrace.frontend.engine import run_kernel
+
+    return lambda kernel, tensors: run_kernel(kernel, tensors, ())
