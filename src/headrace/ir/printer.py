@@ -162,9 +162,9 @@ class TextPrinter(Printer):
     def print_op(self, op: Operation) -> None:
         self._print_results(op)
         is_isolated = bool(op.regions) and op.has_trait(IsolatedFromAbove)
-        outer = self._used, self._next
+        outer = self._used
         if is_isolated:
-            self._used, self._next = {}, 0
+            self._used = {}
         mark = self.open_scope() if op.regions else 0
         if isinstance(op, UnregisteredOp) or self.print_generic_format or type(op).print is Operation.print:
             self.print_string(f'"{op.name}"')
@@ -175,7 +175,7 @@ class TextPrinter(Printer):
         if op.regions:
             self.close_scope(mark)
         if is_isolated:
-            self._used, self._next = outer
+            self._used = outer
 
     def _mnemonic(self, op: Operation) -> str:
         """The name as written: `module`, and without prefix inside ops that elide their own dialect's."""

@@ -153,8 +153,8 @@ class CompositeStoreOp(IRDLOperation):
     name = "agen.composite_store"
     memref = operand_def(MemRefType)
     indices = var_operand_def(IndexType)
-    time_symbols = var_operand_def(IndexType)
     input_vector = opt_operand_def(VECTOR)
+    time_symbols = var_operand_def(IndexType)
     affine_map = prop_def(AffineMapAttr)
     store_set = prop_def(AffineSetAttr)
     store_order = prop_def(AffineMapAttr)
@@ -174,7 +174,7 @@ class CompositeStoreOp(IRDLOperation):
         region = parser.parse_region()
         (memref,) = base.resolve(parser, [side.memref])
         return cls.build(
-            operands=[memref, side.indices(parser), symbols, []],
+            operands=[memref, side.indices(parser), [], symbols],
             properties=properties | {"affine_map": side.map},
             attributes=attributes,
             regions=[region],

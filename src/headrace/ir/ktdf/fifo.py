@@ -141,7 +141,7 @@ class OpaqueOp(IRDLOperation):
     """A template of the code generator, or one of ours (`headrace.gather`); writes its outs like linalg."""
 
     name = "ktdf.opaque"
-    template = prop_def(StringAttr)
+    template_name = prop_def(StringAttr)
     inputs = var_operand_def(AnyAttr())
     outputs = var_operand_def(AnyAttr())
     res = var_result_def(TensorType)
@@ -155,15 +155,15 @@ class OpaqueOp(IRDLOperation):
         groups = [_group(parser, "ins"), _group(parser, "outs")]
         return cls.build(
             operands=groups,
-            properties=properties | {"template": template},
+            properties=properties | {"template_name": template},
             attributes=attributes,
             result_types=[results],
         )
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        printer.print_attribute(self.template)
-        syntax.print_attr_dict(printer, self, ("template",))
+        printer.print_attribute(self.template_name)
+        syntax.print_attr_dict(printer, self, ("template_name",))
         if self.res:
             syntax.print_types(printer, self.res.types, " -> ")
         for keyword, values in (("ins", self.inputs), ("outs", self.outputs)):

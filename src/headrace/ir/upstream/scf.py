@@ -1,1 +1,85 @@
-OPS: tuple[type, ...] = ()
+"""scf: result types without parentheses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Region
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import SingleBlockImplicitTerminator, ensure_terminator
+
+from headrace.ir import syntax
+from headrace.ir.syntax import INDEX
+
+
+class ForOp(scf.ForOp):
+    """Reads `iter_args(%a = %b) -> t` as well as `-> (t, …)`."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ForOp:
+        variable = parser.parse_argument(expect_type=False)
+        parser.parse_punctuation("=")
+        bounds = [parser.parse_unresolved_operand()]
+        for keyword in ("to", "step"):
+            parser.parse_keyword(keyword)
+            bounds.append(parser.parse_unresolved_operand())
+        start = parser.pos
+        carried: list[tuple[Any, Any]] = []
+        types: list[Any] = []
+        if parser.parse_optional_keyword("iter_args"):
+            carried = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _assignment(parser))
+            parser.parse_punctuation("->")
+            types = syntax.arrow_types(parser)
+        initial = parser.resolve_operands([value for _, value in carried], types, start)
+        kind: Any = parser.parse_type() if parser.parse_optional_punctuation(":") else INDEX
+        limits = [parser.resolve_operand(b, kind) for b in bounds]
+        args = [variable.resolve(kind), *(a.resolve(t) for (a, _), t in zip(carried, types, strict=True))]
+        body = parser.parse_region(args)
+        op = cls.create(
+            operands=[*limits, *initial],
+            result_types=types,
+            regions=[body],
+            attributes=parser.parse_optional_attr_dict(),
+        )
+        if not carried:
+            for trait in op.get_traits_of_type(SingleBlockImplicitTerminator):
+                ensure_terminator(op, trait)
+        return op
+
+
+def _assignment(parser: Parser) -> tuple[Any, Any]:
+    arg = parser.parse_argument(expect_type=False)
+    parser.parse_punctuation("=")
+    return arg, parser.parse_unresolved_operand()
+
+
+class IfOp(scf.IfOp):
+    """Reads `-> t` as well as `-> (t, …)`."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> IfOp:
+        cond = parser.parse_operand(i1)
+        types = syntax.arrow_types(parser) if parser.parse_optional_punctuation("->") else []
+        then = cls.parse_region_with_yield(parser)
+        has_else = parser.parse_optional_keyword("else") is not None
+        other = cls.parse_region_with_yield(parser) if has_else else Region()
+        return cls(cond, types, then, other, parser.parse_optional_attr_dict())
+
+    def print(self, printer: Printer) -> None:
+        syntax.print_values(printer, [self.cond], " ")
+        if self.output:
+            syntax.print_types(printer, self.output.types, " -> (")
+            printer.print_string(")")
+        printer.print_string(" ")
+        has_results = bool(self.output)
+        syntax.print_braced_region(printer, self, 0, terminator=has_results)
+        if self.false_region.blocks:
+            printer.print_string(" else ")
+            syntax.print_braced_region(printer, self, 1, terminator=has_results)
+        syntax.print_attr_dict(printer, self)
+
+
+OPS: tuple[type[Any], ...] = (ForOp, IfOp)

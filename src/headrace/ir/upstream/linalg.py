@@ -1,1 +1,0 @@
-OPS: tuple[type, ...] = ()

@@ -1,0 +1,233 @@
+"""Named linalg ops: `linalg.NAME {attrs} ins(…) outs(…) -> t`, the ones xDSL has and the ones it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from xdsl.dialects import arith, linalg, math
+from xdsl.dialects.builtin import AffineMapAttr, AnyFloat, ArrayAttr
+from xdsl.dialects.linalg.abstract_ops import ElementwiseOperation, NamedOperation
+from xdsl.dialects.linalg.attrs import IteratorTypeAttr
+from xdsl.ir import Region, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.irdl import irdl_op_definition, opt_prop_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from headrace.ir import syntax
+from headrace.ir.upstream.linalg import body
+from headrace.ir.upstream.linalg.groups import groups, print_groups
+from headrace.ir.upstream.patch import with_traits
+
+EFFECTS = body.LinalgEffects()
+
+
+class NamedForm:
+    """Text of a named op, as mlir-opt reads and writes it."""
+
+    @classmethod
+    def parse(cls: Any, parser: Parser) -> Any:
+        properties: dict[str, Any] = {}
+        if parser.parse_optional_keyword("indexing_maps"):
+            parser.parse_punctuation("=")
+            properties["indexing_maps"] = parser.parse_attribute()
+        given, attributes = syntax.attr_dict(parser, cls)
+        inputs, outputs = groups(parser)
+        if parser.parse_optional_keyword("attrs"):  # xDSL's own spelling
+            parser.parse_punctuation("=")
+            attributes |= parser.parse_optional_attr_dict()
+        results = body.result_types(outputs)
+        if parser.parse_optional_punctuation("->"):
+            results = syntax.arrow_types(parser)
+        return cls.build(
+            operands=[inputs, outputs],
+            result_types=[results],
+            properties=given | properties,
+            attributes=attributes,
+            regions=[cls.get_hidden_region(inputs, outputs)],
+        )
+
+    def print(self: Any, printer: Printer) -> None:
+        maps = self.properties.get("indexing_maps")
+        if maps is not None and list(maps) != [AffineMapAttr(m) for m in self.standard_maps()]:
+            printer.print_string(" indexing_maps = ")
+            printer.print_attribute(maps)
+        syntax.print_attr_dict(printer, self, ("indexing_maps",))
+        print_groups(printer, self.inputs, self.outputs)
+        if self.res:
+            syntax.print_arrow_types(printer, self.res.types)
+
+    def standard_maps(self: Any) -> Sequence[AffineMap]:
+        """The maps that need not be written."""
+        return ()
+
+
+def _stock(op: type[Any]) -> type[Any]:
+    """A named op of xDSL with our text and effects."""
+    return type(op.__name__, (NamedForm, op), {"traits": with_traits(op, EFFECTS), "__module__": __name__})
+
+
+_STOCK_NAMES = (
+    "AddOp",
+    "SubOp",
+    "MulOp",
+    "MaxOp",
+    "MinOp",
+    "ExpOp",
+    "LogOp",
+    "SqrtOp",
+    "SelectOp",
+    "FillOp",
+    "CopyOp",
+)
+AddOp, SubOp, MulOp, MaxOp, MinOp, ExpOp, LogOp, SqrtOp, SelectOp, FillOp, CopyOp = (
+    _stock(getattr(linalg, name)) for name in _STOCK_NAMES
+)
+
+
+def _elementwise(name: str, compute: body.Element) -> type[Any]:
+    """A new element-wise op; the last argument of `compute` is the old output element."""
+
+    class Op(NamedForm, ElementwiseOperation):
+        traits = traits_def(EFFECTS)
+
+        def __init__(self, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue] = (), res: Any = None):
+            results = body.result_types(outputs) if res is None else res
+            region = self.get_hidden_region(inputs, outputs)
+            super().__init__(ins=inputs, outs=outputs, result_types=[results], hidden_region=region)
+
+        @classmethod
+        def get_hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
+            return body.region(inputs, outputs, compute)
+
+    Op.name = name
+    Op.__name__ = Op.__qualname__ = "".join(p.capitalize() for p in name.split(".")[1].split("_")) + "Op"
+    return irdl_op_definition(Op)
+
+
+def _square(x: SSAValue, out: SSAValue) -> SSAValue:
+    multiply = arith.MulfOp if isinstance(out.type, AnyFloat) else arith.MuliOp
+    wide = body.cast(x, out.type)
+    found: SSAValue = multiply(wide, wide).results[0]
+    return found
+
+
+def _reciprocal(x: SSAValue, out: SSAValue) -> SSAValue:
+    from xdsl.dialects.builtin import FloatAttr
+
+    one = arith.ConstantOp(FloatAttr(1.0, out.type)).results[0]
+    found: SSAValue = arith.DivfOp(one, body.cast(x, out.type)).results[0]
+    return found
+
+
+def _unary(op: type[Any]) -> body.Element:
+    return body.either(op, op)
+
+
+AbsOp = _elementwise("linalg.abs", body.either(math.AbsFOp, math.AbsIOp))
+CeilOp = _elementwise("linalg.ceil", _unary(math.CeilOp))
+FloorOp = _elementwise("linalg.floor", _unary(math.FloorOp))
+NegfOp = _elementwise("linalg.negf", _unary(arith.NegfOp))
+RoundOp = _elementwise("linalg.round", _unary(math.RoundOp))
+RsqrtOp = _elementwise("linalg.rsqrt", _unary(math.RsqrtOp))
+TanhOp = _elementwise("linalg.tanh", _unary(math.TanhOp))
+ErfOp = _elementwise("linalg.erf", _unary(math.ErfOp))
+SquareOp = _elementwise("linalg.square", _square)
+ReciprocalOp = _elementwise("linalg.reciprocal", _reciprocal)
+DivOp = _elementwise("linalg.div", body.either(arith.DivfOp, arith.DivSIOp))
+DivUnsignedOp = _elementwise("linalg.div_unsigned", body.either(arith.DivfOp, arith.DivUIOp))
+PowfOp = _elementwise("linalg.powf", _unary(math.PowFOp))
+
+# -- contractions ---------------------------------------------------------------------------------------------------
+
+
+def _maps(loops: str, *operands: str) -> tuple[AffineMap, ...]:
+    """Maps written as letters: `_maps("mnk", "mk", "kn", "mn")`."""
+    return tuple(AffineMap(len(loops), 0, tuple(AffineDimExpr(loops.index(c)) for c in o)) for o in operands)
+
+
+def _iterators(loops: str, result: str) -> ArrayAttr[Any]:
+    kinds = (IteratorTypeAttr.parallel() if c in result else IteratorTypeAttr.reduction() for c in loops)
+    return ArrayAttr(kinds)
+
+
+class ContractionForm(NamedForm):
+    """acc + a * b over the indexing maps, which may be given to transpose or broadcast operands."""
+
+    STANDARD: ClassVar[tuple[AffineMap, ...]]
+    ITERATORS: ClassVar[ArrayAttr[Any]]
+
+    @classmethod
+    def get_hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
+        return body.region(inputs, outputs, body.multiply_add)
+
+    def standard_maps(self) -> Sequence[AffineMap]:
+        return self.STANDARD
+
+    def get_default_indexing_maps(self: Any) -> Sequence[AffineMap]:
+        given = self.properties.get("indexing_maps")
+        return self.STANDARD if given is None else tuple(m.data for m in given)
+
+    def get_indexing_maps(self: Any) -> ArrayAttr[AffineMapAttr]:
+        return ArrayAttr(AffineMapAttr(m) for m in self.get_default_indexing_maps())
+
+    def get_iterator_types(self) -> ArrayAttr[Any]:
+        return self.ITERATORS
+
+
+def _contraction(name: str, loops: str, a: str, b: str, c: str) -> type[Any]:
+    class Op(ContractionForm, NamedOperation):
+        STANDARD: ClassVar[tuple[AffineMap, ...]] = _maps(loops, a, b, c)
+        ITERATORS: ClassVar[ArrayAttr[Any]] = _iterators(loops, c)
+        indexing_maps = opt_prop_def(ArrayAttr[AffineMapAttr])
+        traits = traits_def(EFFECTS)
+
+        def __init__(self, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue] = (), res: Any = None):
+            results = body.result_types(outputs) if res is None else res
+            region = self.get_hidden_region(inputs, outputs)
+            super().__init__(ins=inputs, outs=outputs, result_types=[results], hidden_region=region)
+
+        def verify_(self) -> None:
+            if len(self.inputs) != 2 or len(self.outputs) != 1:
+                raise VerifyException(
+                    f"takes 2 ins and 1 outs, but has {len(self.inputs)} and {len(self.outputs)}"
+                )
+            super().verify_()
+
+    Op.name = name
+    Op.__name__ = Op.__qualname__ = "".join(p.capitalize() for p in name.split(".")[1].split("_")) + "Op"
+    return irdl_op_definition(Op)
+
+
+BatchMatmulOp = _contraction("linalg.batch_matmul", "bmnk", "bmk", "bkn", "bmn")
+BatchMatmulTransposeAOp = _contraction("linalg.batch_matmul_transpose_a", "bmnk", "bkm", "bkn", "bmn")
+BatchMatmulTransposeBOp = _contraction("linalg.batch_matmul_transpose_b", "bmnk", "bmk", "bnk", "bmn")
+MatmulTransposeAOp = _contraction("linalg.matmul_transpose_a", "mnk", "km", "kn", "mn")
+MatmulTransposeBOp = _contraction("linalg.matmul_transpose_b", "mnk", "mk", "nk", "mn")
+BatchReduceMatmulOp = _contraction("linalg.batch_reduce_matmul", "bmnk", "bmk", "bkn", "mn")
+MatvecOp = _contraction("linalg.matvec", "mk", "mk", "k", "m")
+VecmatOp = _contraction("linalg.vecmat", "nk", "k", "kn", "n")
+BatchMatvecOp = _contraction("linalg.batch_matvec", "bmk", "bmk", "bk", "bm")
+BatchVecmatOp = _contraction("linalg.batch_vecmat", "bnk", "bk", "bkn", "bn")
+DotOp = _contraction("linalg.dot", "k", "k", "k", "")
+
+
+class MatmulOp(ContractionForm, linalg.MatmulOp):
+    """`linalg.matmul`, transposed and broadcast forms by `indexing_maps`, mixed types by casts in the body."""
+
+    STANDARD: ClassVar[tuple[AffineMap, ...]] = _maps("mnk", "mk", "kn", "mn")
+    ITERATORS: ClassVar[ArrayAttr[Any]] = _iterators("mnk", "mn")
+    traits = with_traits(linalg.MatmulOp, EFFECTS)
+
+
+OPS: tuple[type[Any], ...] = (
+    *(AddOp, SubOp, MulOp, MaxOp, MinOp, ExpOp, LogOp, SqrtOp, SelectOp, FillOp, CopyOp),
+    *(AbsOp, CeilOp, FloorOp, NegfOp, RoundOp, RsqrtOp, TanhOp, ErfOp, SquareOp, ReciprocalOp),
+    *(DivOp, DivUnsignedOp, PowfOp),
+    *(MatmulOp, MatmulTransposeAOp, MatmulTransposeBOp, BatchMatmulOp, BatchMatmulTransposeAOp),
+    *(BatchMatmulTransposeBOp, BatchReduceMatmulOp, MatvecOp, VecmatOp, BatchMatvecOp, BatchVecmatOp, DotOp),
+)
+
+__all__ = [op.__name__ for op in OPS]
