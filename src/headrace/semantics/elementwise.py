@@ -21,14 +21,12 @@ Function = Callable[..., Any]
 
 def maximum(a: Array, b: Array) -> Array:
     """The larger of two floats, NaN if either is NaN, +0 above -0."""
-    larger = np.maximum(a, b)
-    return np.where(larger == 0, np.where(np.signbit(a), b, a), larger)
+    return np.where((a == 0) & (b == 0), np.where(np.signbit(a), b, a), np.maximum(a, b))
 
 
 def minimum(a: Array, b: Array) -> Array:
     """The smaller of two floats, NaN if either is NaN, -0 below +0."""
-    smaller = np.minimum(a, b)
-    return np.where(smaller == 0, np.where(np.signbit(a), a, b), smaller)
+    return np.where((a == 0) & (b == 0), np.where(np.signbit(a), a, b), np.minimum(a, b))
 
 
 def _but_nan(of: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:

@@ -57,7 +57,7 @@ def _slices(frame: Frame, op: Operation, shape: Sequence[int]) -> tuple[tuple[sl
         if n and not (0 <= first and 0 <= first + (n - 1) * step < extent):
             raise frame.error(
                 op,
-                f"elements {first}..{first + (n - 1) * step} of axis {axis} are outside its {extent} elements",
+                f"elements {first}..{first + (n - 1) * step} of axis {axis} are outside {extent} elements",
             )
     cut = [_slice(first, n, step) for first, n, step in zip(offsets, sizes, strides, strict=True)]
     return tuple(cut), sizes
