@@ -130,7 +130,7 @@ def test_message_of_the_wrong_type_is_an_error() -> None:
     source = source.replace(
         "dataflow.send %l1su, %x : vector<48xf16>", "dataflow.send %l1su, %x : vector<24xf32>"
     )
-    with pytest.raises(HeadraceError, match="message of 48 x f16 from its sender where 24 x f32 is expected"):
+    with pytest.raises(HeadraceError, match="message of 48 x f16 from C0-l1lu-CL0 where 24 x f32 is expected"):
         execute(samples.image_of(source), samples.transpose().memory(), {})
 
 

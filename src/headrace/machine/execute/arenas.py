@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
+from headrace.ir.diagnostics import Location
+from headrace.machine.execute.faults import fault
 from headrace.machine.image import Box, Image, Index, Place, Symbol
 from headrace.machine.index import Atom
 from headrace.numbers.dtypes import numpy_dtype
@@ -187,11 +188,11 @@ class Access:
 
     def _outside(self, low: int, high: int) -> NoReturn:
         message = f"bytes {low} to {high} are outside {self.box.place.name} of {self.arena.size} bytes"
-        raise HeadraceError(Diagnostic(message, self.where))
+        raise fault("out_of_bounds", message, self.where)
 
     def _beyond(self, low: int, high: int, size: Index) -> NoReturn:
         message = f"positions {low} to {high} are outside a view of size {size}"
-        raise HeadraceError(Diagnostic(message, self.where))
+        raise fault("out_of_bounds", message, self.where)
 
     # ---- moving data ---------------------------------------------------------------------------------------
     def load(self, env: Sequence[Any], shape: tuple[int, ...], trips: Sequence[int] = ()) -> Array:

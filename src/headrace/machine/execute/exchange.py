@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 
-from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
+from headrace.ir.diagnostics import Location
+from headrace.machine.execute.faults import fault
 from headrace.machine.image import Value
 from headrace.numbers.dtypes import dtype_name, numpy_dtype
 
@@ -121,11 +122,13 @@ def _joined(pieces: list[list[Array]]) -> list[Array]:
     for j, first in enumerate(pieces[0]):
         for piece in pieces[1:]:
             if piece[j].shape[2:] != first.shape[2:] or piece[j].dtype != first.dtype:
-                raise HeadraceError("messages of different types where one loop expects one type")
+                raise fault("fifo", "messages of different types where one loop expects one type")
     return [np.concatenate(column, axis=1) for column in zip(*pieces, strict=True)]
 
 
-def checked(message: Array, shape: tuple[int, ...], dtype: str, where: Location, sender: str) -> Array:
+def checked(
+    message: Array, shape: tuple[int, ...], dtype: str, where: Location, sender: Callable[[], str]
+) -> Array:
     """A received array in the shape the receiver names; a fault if element count or type differ."""
     if message.dtype != numpy_dtype(dtype) or message.shape[2:] != shape:
         lanes = int(np.prod(message.shape[2:]))
@@ -136,10 +139,9 @@ def checked(message: Array, shape: tuple[int, ...], dtype: str, where: Location,
 
 
 def _mismatch(
-    message: Array, lanes: int, shape: tuple[int, ...], dtype: str, where: Location, sender: str
+    message: Array, lanes: int, shape: tuple[int, ...], dtype: str, where: Location, sender: Callable[[], str]
 ) -> NoReturn:
     got = f"{lanes} x {dtype_name(message.dtype)}"
     wanted = f"{Value(0, shape, dtype).lanes} x {dtype}"
-    raise HeadraceError(
-        Diagnostic(f"message of {got} from {sender} where {wanted} is expected", where, "dataflow.receive")
-    )
+    message_text = f"message of {got} from {sender()} where {wanted} is expected"
+    raise fault("fifo", message_text, where, "dataflow.receive")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.machine.execute.arenas import Access, Array, put, take, uniform
+from headrace.machine.execute.faults import fault
 from headrace.machine.image import Copy, Index, Indirect
 
 _ROW_BY_ROW = 64
@@ -26,7 +26,7 @@ def rows(node: Copy, indirect: Indirect, index: Access, env: Sequence[Any]) -> A
         message = (
             f"index {value} is outside 0..{limit - 1}" if limit is not None else f"index {value} is negative"
         )
-        raise HeadraceError(Diagnostic(message, node.where, "agen.composite_indirect_load_and_store"))
+        raise fault("out_of_bounds", message, node.where, "agen.composite_indirect_load_and_store")
     return found
 
 
@@ -52,7 +52,7 @@ def _check(node: Copy, direct: Access, at: Array) -> None:
     owner = direct.owners.reshape(-1, 1, 1)
     local = at - owner
     if local.size and (local.min() < 0 or local.max() + direct.dtype.itemsize > direct.arena.size):
-        raise HeadraceError(Diagnostic(f"an indexed row lies outside {direct.box.place.name}", node.where))
+        raise fault("out_of_bounds", f"an indexed row lies outside {direct.box.place.name}", node.where)
 
 
 def _taken(direct: Access, at: Array) -> Array:

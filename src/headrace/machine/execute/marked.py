@@ -109,7 +109,7 @@ def _body(run: Execution, team: Team, plan: Plan, trips: Sequence[int], taken: d
                 queue = run.queue(team, node.peer, False)
                 message = next(taken[id(queue)])
                 values[node.result.number] = checked(
-                    message, node.result.shape, node.result.dtype, node.where, "its sender"
+                    message, node.result.shape, node.result.dtype, node.where, run.partner(team, node.peer)
                 )
             case VectorOp():
                 inputs = [values[v.number] for v in node.operands]

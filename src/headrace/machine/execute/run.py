@@ -13,6 +13,7 @@ from headrace.machine.execute import indirect, stall, vectors
 from headrace.machine.execute.arenas import Access, Arenas, NotUniform, Scratchpads, uniform
 from headrace.machine.execute.contractions import contract
 from headrace.machine.execute.exchange import Queue, checked
+from headrace.machine.execute.faults import Fault
 from headrace.machine.execute.marked import run_marked
 from headrace.machine.execute.streams import run_read, run_write
 from headrace.machine.execute.team import Frame, Team, new_team, partition, singles
@@ -80,12 +81,17 @@ def named(image: Image, scalars: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
+Handler = Callable[["Execution", Team, Any], bool]
+"""Runs a node for a team; False if the team must wait."""
+
+
 class Execution:
     """The state of one run: memories, teams, queues between them, signal counters."""
 
     def __init__(
         self, image: Image, memory: Memory, scalars: dict[str, Any], scratch: Scratchpads | None
     ) -> None:
+        self.handlers: dict[type, Handler] = _HANDLERS
         self.image = image
         self.scalars = scalars
         self.arenas = Arenas(image, memory, scratch)
@@ -102,6 +108,10 @@ class Execution:
         for program, parts in zip(schedule.programs, partition(schedule), strict=True):
             for part in parts:
                 teams.append(new_team(len(teams), program, part, self.scalars))
+        self.run(teams)
+
+    def run(self, teams: list[Team]) -> None:
+        """Runs teams to their end; a fault if they cannot get there or leave something behind."""
         self._settle(teams)
         self.queues = {}
         while self.teams:
@@ -129,7 +139,7 @@ class Execution:
             for team in self.teams:
                 team.is_unfolded = True
         else:
-            raise HeadraceError(stall.explain(self))
+            raise Fault("deadlocks", stall.explain(self))
 
     def _split(self) -> None:
         """From here on every instance runs for itself."""
@@ -148,17 +158,17 @@ class Execution:
         self._settle(teams)
 
     def _check_empty(self) -> None:
-        found = []
         names = self.image.instances
-        for pairs, queue in self.queues.items():
-            if queue.available:
-                a, b = pairs[0]
-                found.append(f"{queue.available} messages from {names[a].name} to {names[b].name}")
-        for a, b in np.argwhere(self.counters > 0):
-            found.append(f"{self.counters[a, b]} signals from {names[a].name} to {names[b].name}")
-        if found:
-            self.counters[:] = 0
-            raise HeadraceError([Diagnostic(f"left over at the end: {f}") for f in found])
+        messages = [(q.available, *pairs[0]) for pairs, q in self.queues.items() if q.available]
+        signals = [(int(self.counters[a, b]), int(a), int(b)) for a, b in np.argwhere(self.counters > 0)]
+        self.counters[:] = 0
+        for found, what in ((messages, "messages"), (signals, "signals")):
+            if found:
+                texts = [
+                    f"left over at the end: {n} {what} from {names[a].name} to {names[b].name}"
+                    for n, a, b in found
+                ]
+                raise Fault("fifo" if what == "messages" else "signals", [Diagnostic(t) for t in texts])
 
     # ---- one team ------------------------------------------------------------------------------------------
     def _advance(self, team: Team) -> bool:
@@ -171,7 +181,7 @@ class Execution:
                 moved = True
                 continue
             node = frame.nodes[frame.at]
-            if not _HANDLERS[type(node)](self, team, node):
+            if not self.handlers[type(node)](self, team, node):
                 return moved
             moved = True
             if team.frames[-1] is frame:
@@ -222,8 +232,12 @@ class Execution:
         key = tuple(sorted(pairs))
         if key not in self.queues:
             self._check_in_step(team, pairs, is_sender)
-            self.queues[key] = Queue(self._order(pairs))
+            self.queues[key] = self.new_queue(self._order(pairs))
         return self.queues[key]
+
+    def new_queue(self, order: list[int]) -> Queue:
+        """An empty queue; `order` as `Queue` takes it."""
+        return Queue(order)
 
     def _check_in_step(self, team: Team, pairs: list[tuple[int, int]], is_sender: bool) -> None:
         if team.count == 1:
@@ -246,6 +260,10 @@ class Execution:
         """The instance numbers of a team's partners, in the team's order."""
         found = peer.evaluate(team.env)
         return [int(found)] * team.count if not isinstance(found, np.ndarray) else [int(x) for x in found]
+
+    def partner(self, team: Team, peer: Index) -> Callable[[], str]:
+        """A function that names the first partner of a team."""
+        return lambda: self.image.instances[self.members(team, peer)[0]].name
 
     def peers(self, team: Team, peer: Index) -> Array:
         """The same as an array, cached."""
@@ -301,7 +319,9 @@ def _receive(run: Execution, team: Team, node: Receive) -> bool:
         return False
     result = node.result
     (message,) = queue.take(1, 1)
-    team.values[result.number] = checked(message, result.shape, result.dtype, node.where, "its sender")
+    team.values[result.number] = checked(
+        message, result.shape, result.dtype, node.where, run.partner(team, node.peer)
+    )
     return True
 
 
@@ -385,7 +405,7 @@ def _if(run: Execution, team: Team, node: If) -> bool:
     return True
 
 
-_HANDLERS: dict[type, Callable[[Execution, Team, Any], bool]] = {
+_HANDLERS: dict[type, Handler] = {
     Copy: _copy,
     Read: run_read,
     Write: run_write,

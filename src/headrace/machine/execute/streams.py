@@ -45,7 +45,9 @@ def run_write(run: Execution, team: Team, node: Write) -> bool:
         return False
     for queue, streams in routes:
         for part, (stream, access) in zip(_taken(queue, node, steps, len(streams)), streams, strict=True):
-            message = checked(part, stream.shape, stream.box.dtype, stream.where, "its sender")
+            message = checked(
+                part, stream.shape, stream.box.dtype, stream.where, run.partner(team, stream.peer)
+            )
             access.store(team.env, message)
     return True
 
