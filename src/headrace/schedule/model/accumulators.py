@@ -1,4 +1,4 @@
-"""Carried values that only gather contributions: out = out (+) term once an iteration, and nobody else looks."""
+"""Carried values that only gather contributions: once an iteration out = out (+) term, nobody else looks."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Accumulators:
             raise Stays  # every iteration rounds
 
     def _as_reduction(self, c: Compute) -> Compute:
-        """out = in (+) term, pointwise, with `in` a carried value, as a reduction of `term` starting from it."""
+        """A pointwise out = in (+) term, `in` a carried value, as a reduction of `term` starting from it."""
         if len(c.outs) != 1 or c.outs[0].combiner is not None:
             return c
         out = c.outs[0]

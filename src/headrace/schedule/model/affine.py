@@ -28,9 +28,9 @@ def evaluate(expr: AffineExpr, dims: Sequence[Num], symbols: Sequence[Num], rang
     if isinstance(expr, AffineConstantExpr):
         return Num(expr.value)
     if isinstance(expr, AffineDimExpr):
-        return dims[expr.position]
+        return dims[int(expr.position)]
     if isinstance(expr, AffineSymExpr):
-        return symbols[expr.position]
+        return symbols[int(expr.position)]
     assert isinstance(expr, AffineBinaryOpExpr)
     a = evaluate(expr.lhs, dims, symbols, ranges)
     b = evaluate(expr.rhs, dims, symbols, ranges)

@@ -75,7 +75,7 @@ def _as_win(predicate: str, value_is_left: bool, taken_if_true: bool) -> str:
 def build(
     state: State, op: Operation, block: Block, pair: Pair, prepare: Prepare, outs: tuple[AnyTensor, ...]
 ) -> list[AnyTensor]:
-    """Three nests: the best value, the first (last) payload that reaches it, and the start where none does."""
+    """Three nests: the best value, the first (last) payload that reaches it, the start where none does."""
     value_out, payload_out = (outs[k] for k in pair.order)
     starts = _start(value_out), _start(payload_out)
     best = _best(state, op, block, pair, prepare, value_out, starts[0])

@@ -31,7 +31,7 @@ def from_linear(value: Linear) -> Num:
 
 
 class Body:
-    """Entries, inputs and dims of one Compute being built; coordinates of `dims` may appear as terms of an Integer."""
+    """Entries, inputs and dims of one Compute being built; Integers may have coordinates as terms."""
 
     def __init__(self, dims: tuple[Dim, ...], ranges: nm.Ranges) -> None:
         self.dims = dims
@@ -70,7 +70,7 @@ class Body:
         return self.entries[operand].dtype if isinstance(operand, int) else operand.dtype
 
     def _integer(self, value: Num, dtype: str) -> int:
-        """dim coordinates + loop variables + constant as entries: index entries, scaled and added where needed."""
+        """Coordinates + loop variables + constant as index entries, scaled and added where needed."""
         names = {d.name for d in self.dims}
         dims = [(n, c) for n, c in value.terms.items() if n in names]
         rest = Num(value.const, {n: c for n, c in value.terms.items() if n not in names})

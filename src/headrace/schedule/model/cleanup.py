@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from headrace.ir.diagnostics import Location
-from headrace.schedule.graph import Compute, Load, Loop, Reshape, Statement, Store, Value
+from headrace.schedule.graph import Compute, Insert, Load, Loop, Reshape, Statement, Store, Value
 from headrace.schedule.model.body import pruned
 from headrace.schedule.model.statements import everything, has_stores, makes, reads, renamed
 
@@ -100,7 +100,8 @@ def _key(s: Statement, values: Mapping[str, Value]) -> object:
         view = replace(s.view, where=Location())
         indirect = tuple(replace(i, index=replace(i.index, where=Location())) for i in s.indirect)
         return kinds, replace(s, value="", where=Location(), view=view, indirect=indirect)
-    return kinds, replace(s, value="", where=Location())  # type: ignore[call-arg]
+    assert isinstance(s, Reshape | Insert)
+    return kinds, replace(s, value="", where=Location())
 
 
 def simplify_reshapes(
@@ -129,7 +130,7 @@ def simplify_reshapes(
 def number_inits(
     body: Iterable[Statement], fills: Mapping[str, float | int] | None = None
 ) -> tuple[Statement, ...]:
-    """The statements with every `Out.init` that names a value filled with one number replaced by the number."""
+    """The statements with every `Out.init` that names a value filled with a number replaced by it."""
     known: dict[str, float | int] = dict(fills or {})
     kept: list[Statement] = []
     for s in body:

@@ -40,7 +40,7 @@ _GREATER, _LESS = {"ogt", "oge", "sgt", "sge"}, {"olt", "ole", "slt", "sle"}
 
 @dataclass(frozen=True)
 class Combination:
-    """out = out (combiner) term; `ops` of the region are accounted for; `term` enters the term into a body."""
+    """out = out (combiner) term; `ops` of the region are accounted for, `term` enters it into a body."""
 
     combiner: str
     ops: tuple[Operation, ...]
@@ -95,7 +95,7 @@ def _by_select(op: Operation, accumulator: SSAValue) -> Combination | None:
 
 
 def chosen(op: Operation, accumulator: SSAValue) -> tuple[str, Operation, SSAValue] | None:
-    """(max or min, the compare, the value) of a select that keeps the larger or smaller of a value and `accumulator`."""
+    """(max or min, the compare, the value) of a select that keeps the larger or smaller of two values."""
     compare = op.operands[0].owner
     if not isinstance(compare, Operation) or compare.name not in ("arith.cmpf", "arith.cmpi"):
         return None

@@ -1,4 +1,4 @@
-"""scf.for and scf.if: loops stay loops here (dissolve.py looks at them next); branches on tile ids are taken."""
+"""scf.for and scf.if: a loop body is evaluated once for all iterations; branches on tile ids are taken."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def for_op(state: State, op: Operation, run: Run) -> list[Binding]:
         raise Split(bounds.trip)
     if bounds.trip > UNROLL_LIMIT:
         raise Refused(
-            f"an index depends on this loop in no linear way, and {bounds.trip} iterations are too many to unroll",
+            f"an index is not linear in this loop, whose {bounds.trip} iterations are too many to unroll",
             "use additions and multiplications by constants on the loop variable",
         )
     return _iterations(state, block, bounds, inits, run)

@@ -35,7 +35,7 @@ class _Sets:
 def unify(
     body: Sequence[Statement], values: Mapping[str, Value], name: Callable[[], str]
 ) -> tuple[Statement, ...]:
-    """The block with dims renamed by `name()`, in order of appearance, equal where they walk the same axes."""
+    """The block with dims renamed by `name()` in order of appearance, equal where they walk the same axes."""
     sets = _Sets()
     statements = everything(body)
     for i, s in enumerate(statements):

@@ -1,8 +1,8 @@
 """Author loops become iteration dims: independent iterations side by side, accumulators as reductions.
 
-A value that differs from iteration to iteration is *lifted*: its iterations are laid one after the other along one of its
-axes (when the loop walks a view in tiles that touch each other) or along a new leading axis. Statements are lifted in
-order; the first that cannot be makes the loop stay a loop.
+A value that differs from iteration to iteration is *lifted*: its iterations are laid one after the other
+along one of its axes (when the loop walks a view in tiles that touch each other) or along a new leading axis.
+Statements are lifted in order; the first that cannot be makes the loop stay a loop.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
+from headrace.ir.arguments import argument_name, functions
 from headrace.schedule.model import affine, indirect, pointwise, shapes, transfers, views
 from headrace.schedule.model import number as nm
 from headrace.schedule.model.control import for_op, if_op
@@ -30,15 +31,10 @@ def evaluate(
     """
     state = State(module, coordinates)
     block = function.body.block
-    for argument, name in zip(block.args, argument_names(function), strict=True):
-        state.env[argument] = bindings[name]
+    for k, argument in enumerate(block.args):
+        state.env[argument] = bindings[argument_name(function, k)]
     _run(state, block)
     return state
-
-
-def argument_names(function: FuncOp) -> list[str]:
-    """The names of a function's arguments, without the percent sign; argN where it has none."""
-    return [a.name_hint or f"arg{i}" for i, a in enumerate(function.body.block.args)]
 
 
 def _run(state: State, block: Block) -> None:
@@ -62,7 +58,7 @@ def _step(state: State, op: Operation) -> None:
     except NotLinear as why:
         if any(name in state.ranges for name in why.loops):
             raise
-        hint = "addresses may only be added to; numbers must be constants, tile ids or scalar arguments with a value"
+        hint = "numbers come from constants, tile ids, loops and scalar arguments; to addresses only add"
         state.report(op, "this integer is not known when scheduling", hint)
         _bind(state, op, [Unknown()] * len(op.results))
     except ZeroDivisionError:
@@ -97,7 +93,7 @@ def _results(state: State, op: Operation) -> Sequence[Binding]:
 
 def _hint(op: Operation) -> str:
     if op.name.startswith("ktdp.inter_tile"):
-        return "let one tile compute the whole, or split the kernel in two functions and pass the parts through memory"
+        return "let one tile compute the whole, or split the kernel in two and pass the parts through memory"
     return "rewrite it with linalg, arith, math, tensor, scf.for and scf.if"
 
 
@@ -147,14 +143,15 @@ def _runtime_arg(state: State, op: Operation) -> list[Binding]:
 
 def _call(state: State, op: Operation) -> list[Binding]:
     """A call, evaluated in place."""
-    name = literal(op, "callee")
-    assert name is not None
-    target = next(
-        (f for f in state.module.walk() if isinstance(f, FuncOp) and f.sym_name.data == name.string_value()),
-        None,
-    )
-    if target is None or target.is_declaration:
+    name = str(literal(op, "callee"))
+    target = next((f for f in functions(state.module) if f"@{f.sym_name.data}" == name), None)
+    if target is None:
         raise Refused(f"no function {name} to call")
+    if "grid" in target.attributes:
+        raise Refused(
+            "a call of a kernel with a grid of its own cannot be part of this schedule",
+            "schedule the called functions one by one",
+        )
     block = target.body.block
     for argument, operand in zip(block.args, op.operands, strict=True):
         state.env[argument] = state.get(operand)

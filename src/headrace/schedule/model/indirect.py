@@ -31,7 +31,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class Subscripts:
-    """The subscripts of one tile: names and extents of the variables, a number or index position per view dim."""
+    """The subscripts of one tile: the variables' names and extents, a number or an index per view dim."""
 
     names: tuple[str, ...]
     extents: tuple[int, ...]
@@ -131,7 +131,7 @@ def _check(state: State, part: Part, s: Subscripts) -> None:
 
 
 def _walk(view: View, subscripts: Sequence[Num | None], s: Subscripts) -> Walk:
-    """The view with every variable walking a dim of its own; re-strided where a variable does more than step a dim."""
+    """The view with every variable walking a dim of its own, re-strided where one does more than step."""
     split = [_split(n, s.names) if n is not None else (Num(0), {}) for n in subscripts]
     uses = [v for _, terms in split for v in terms]
     simple = all(len(t) <= 1 and set(t.values()) <= {1} for _, t in split) and len(set(uses)) == len(uses)

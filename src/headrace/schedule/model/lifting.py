@@ -10,6 +10,7 @@ from headrace.schedule.graph import Access, Axis, Compute, Dim, Linear, Loop, Ou
 from headrace.schedule.model import number as nm
 from headrace.schedule.model.body import from_linear, linear
 from headrace.schedule.model.state import State
+from headrace.schedule.model.statements import coordinate
 
 if TYPE_CHECKING:
     from headrace.schedule.model.accumulators import Accumulators
@@ -21,7 +22,7 @@ class Stays(Exception):
 
 @dataclass(frozen=True)
 class Lift:
-    """Iterations of a value lie along `axis`, `extent` positions each; axis None: along a new leading axis, one each."""
+    """Iterations of a value lie along `axis`, `extent` positions each; None: a new first axis, one each."""
 
     axis: int | None
     extent: int
@@ -29,7 +30,7 @@ class Lift:
 
 @dataclass(frozen=True)
 class _Over:
-    """The dim of a Compute that takes the loop: its name, its extent in one iteration, and whether it is new."""
+    """The dim of a Compute that takes the loop: its name, its extent in one iteration, whether it is new."""
 
     name: str
     extent: int
@@ -45,7 +46,7 @@ def lift_compute(
     lifted: Callable[[str, Lift], None],
     state: State,
 ) -> Compute:
-    """The Compute over all iterations; `lifted` is told which results are laid out how. Stays when it cannot be."""
+    """The Compute over all iterations; `lifted` is told how results are laid out. Stays when it cannot be."""
     over = _choose(c, loop, lifts, state)
     if over is None:
         if any(accumulators.of(o) for o in c.outs):
@@ -85,7 +86,7 @@ def _choose(c: Compute, loop: Loop, lifts: Mapping[str, Lift], state: State) -> 
         else:
             by_value = True
     if not along:
-        by_index = any(loop.name in dict(_offset(s).terms) for s in c.body if s.op == "index")
+        by_index = any(loop.name in dict(coordinate(s)[1].terms) for s in c.body if s.op == "index")
         by_init = any(isinstance(o.init, str) and o.init in lifts for o in c.outs)
         return _Over(state.fresh("d"), 1, True) if by_value or by_index or by_init else None
     name = min(along)
@@ -155,12 +156,8 @@ def _laid_out(
     return replace(out, axes=tuple(axes))
 
 
-def _offset(s: Scalar) -> Linear:
-    return s.attr[1]  # type: ignore[index,no-any-return]
-
-
 def _coordinates(body: tuple[Scalar, ...], loop: Loop, over: _Over) -> tuple[tuple[Scalar, ...], list[int]]:
-    """The body with loop variables in coordinates replaced by the dim that takes the loop; new position of every entry."""
+    """The body with the loop variable replaced by the dim that takes the loop, and entries' new places."""
     entries: list[Scalar] = []
     position: list[int] = []
 
@@ -175,7 +172,7 @@ def _coordinates(body: tuple[Scalar, ...], loop: Loop, over: _Over) -> tuple[tup
 
 
 def _coordinate(s: Scalar, loop: Loop, over: _Over, enter: Callable[[Scalar], int]) -> int:
-    dim, offset = s.attr  # type: ignore[misc]
+    dim, offset = coordinate(s)
     terms = dict(offset.terms)
     factor = terms.pop(loop.name, 0)
     rest = nm.add(

@@ -1,4 +1,4 @@
-"""The linalg ops: generic, the named contractions, reduce, map, elementwise ops, and those that only move data."""
+"""The linalg ops: generic, named contractions, reduce, map, elementwise ops and those that move data."""
 
 from __future__ import annotations
 

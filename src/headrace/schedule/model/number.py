@@ -1,6 +1,7 @@
-"""Integers of a KTIR function as linear forms: an argument's address + a constant per tile + coefficient x loop variable.
+"""Integers of a KTIR function as linear forms: an argument's address + a constant per tile + loop variables.
 
-Tiles of one group are evaluated together: a constant is one `int` for all tiles or an int64 array with one entry a tile.
+Tiles of one group are evaluated together: a constant is one `int` for all of them or an int64 array with one
+entry a tile.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ Ranges = Mapping[str, tuple[Const, Const]]
 
 
 class NotLinear(Exception):
-    """The result is no linear form; `loops` are the loop variables that would have to be unrolled to know it."""
+    """The result is no linear form; `loops` are the loops that would have to be unrolled to know it."""
 
     def __init__(self, loops: tuple[str, ...]) -> None:
         super().__init__(", ".join(loops))
@@ -93,7 +94,7 @@ def mul(a: Num, b: Num) -> Num:
 
 
 def bounds(a: Num, ranges: Ranges) -> tuple[Const, Const]:
-    """Smallest and largest value of `a` over the ranges of its loop variables, per tile; addresses count as 0."""
+    """Smallest and largest value of `a` over its loop variables' ranges, per tile; addresses count as 0."""
     low = high = a.const
     for name, c in a.terms.items():
         first, last = ranges[name]
@@ -125,7 +126,7 @@ def _divide(a: Num, b: Num, ranges: Ranges) -> tuple[Num, Num]:
 
 
 def _range_split(a: Num, d: int, ranges: Ranges) -> tuple[Num, Num]:
-    """Quotient and remainder of a linear form: whole multiples go to the quotient if the rest stays in one multiple."""
+    """Quotient and remainder of a linear form whose part that is no multiple of d stays in one multiple."""
     whole = {n: c for n, c in a.terms.items() if c % d == 0}
     rest = Num(a.const % d, {n: c for n, c in a.terms.items() if c % d})
     low, high = bounds(rest, ranges)

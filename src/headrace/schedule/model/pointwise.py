@@ -81,7 +81,7 @@ def cast(state: State, tensor: AnyTensor, dtype: str, op: Operation) -> AnyTenso
 
 
 def constant_op(state: State, op: Operation) -> Binding:
-    """The binding of `arith.constant`: a scalar, a filled tensor, or a small tensor computed from its coordinates."""
+    """The binding of `arith.constant`: a scalar, a filled tensor, or a small tensor made from coordinates."""
     value = constant(literal(op, "value"))
     kind = op.results[0].type
     if not isinstance(kind, TensorType):

@@ -21,7 +21,7 @@ Locals = dict[SSAValue, Operand]
 
 
 def evaluate(state: State, body: Body, block: Block, local: Locals, skip: Collection[Operation] = ()) -> None:
-    """Enter every op of a region (but the terminator and `skip`) into the body; results are noted in `local`."""
+    """Enter every op of a region but the terminator and `skip` into the body; note results in `local`."""
     for op in block.ops:
         if op is not block.last_op and op not in skip:
             local[op.results[0]] = _entry(state, body, op, local)

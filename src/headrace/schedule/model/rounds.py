@@ -1,8 +1,8 @@
-"""From tiles to cores: equal pieces are merged, tile t runs on core t mod cores, several tiles one after the other."""
+"""From tiles to cores: equal pieces are merged, tile t runs on core t mod cores, one tile after the other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -15,7 +15,7 @@ from headrace.schedule.model.state import State
 from headrace.schedule.model.statements import everything, linears, renamed, with_numbers
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Piece:
     """What a set of tiles does; numbers that differ are `PerCore` in the order of `tiles`."""
 
@@ -64,7 +64,7 @@ def _run(
     looped = _looped(piece, table, f"round{first}." if first else "round")
     if looped is None:
         return [s for r in range(table.shape[1]) for s in _round(piece, table[:, r], first + r, values)]
-    rename = _renaming(piece, first)
+    rename = _renaming(first)
     state.values = {rename(n): replace(v, name=rename(n)) for n, v in piece.values.items()}
     loop = renamed(looped, rename)
     assert isinstance(loop, Loop)
@@ -78,7 +78,7 @@ def _run(
 
 def _round(piece: Piece, places: np.ndarray, number: int, values: dict[str, Value]) -> list[Statement]:
     """One tile per core."""
-    rename = _renaming(piece, number)
+    rename = _renaming(number)
     values.update({rename(n): replace(v, name=rename(n)) for n, v in piece.values.items()})
 
     def pick(n: Number) -> Number:
@@ -121,10 +121,9 @@ def _looped(piece: Piece, table: np.ndarray, name: str) -> Loop | None:
     return Loop(name, table.shape[1], Linear(0), 1, body, (), True, Location())
 
 
-def _renaming(piece: Piece, number: int):  # type: ignore[no-untyped-def]
-    suffix = f".r{number}" if number else ""
-    del piece
-    return lambda n: f"{n}{suffix}"
+def _renaming(number: int) -> Callable[[str], str]:
+    """Value names of one round, different from those of the others."""
+    return lambda n: f"{n}.r{number}" if number else n
 
 
 def _number(values: Sequence[int]) -> Number:

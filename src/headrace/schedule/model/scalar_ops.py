@@ -11,14 +11,15 @@ from headrace.schedule.model.state import Refused, dtype_of, literal
 from headrace.schedule.model.tensors import Constant, Integer
 
 _ARITH = (
-    "addi subi muli divui divsi floordivsi ceildivsi ceildivui remui remsi minui maxui minsi maxsi andi ori xori shli"
-    " shrui shrsi cmpi cmpf select addf subf mulf divf remf negf maximumf maxnumf minimumf minnumf bitcast index_cast"
-    " index_castui fptosi fptoui sitofp uitofp extf truncf trunci extsi extui"
+    "addi subi muli divui divsi floordivsi ceildivsi ceildivui remui remsi minui maxui minsi maxsi andi ori"
+    " xori shli shrui shrsi cmpi cmpf select addf subf mulf divf remf negf maximumf maxnumf minimumf minnumf"
+    " bitcast index_cast index_castui fptosi fptoui sitofp uitofp extf truncf trunci extsi extui"
 )
 _MATH = (
-    "absf absi acos acosh asin asinh atanh atan2 atan cbrt ceil copysign cos cosh erf erfc exp2 expm1 exp floor fma"
-    " log10 log1p log2 log powf fpowi ipowi roundeven round rsqrt sin sinh sqrt tan tanh trunc ctpop ctlz cttz isnan isinf"
-    " isfinite"
+    "absf absi acos acosh asin asinh atanh atan2 atan cbrt ceil copysign cos cosh erf erfc exp2 expm1 exp"
+    " floor fma log10"
+    " log1p log2 log powf fpowi ipowi roundeven round rsqrt sin sinh sqrt tan tanh trunc ctpop"
+    " ctlz cttz isnan isinf isfinite isnormal"
 )
 _SPYREOP = "exp sqrt rsqrt reciprocal sigmoid silu gelu realdiv softplus addi32toi32 addi64toi64 muli32toi32"
 SCALAR_OPS = frozenset(
@@ -45,7 +46,7 @@ def _number(attr: Attribute | None, default: float) -> float:
 
 
 def constant(attr: Attribute | None) -> Constant | Integer | list[Constant | Integer]:
-    """The scalar of an `arith.constant` or `spyreop.constant`; a list for a dense constant with different elements."""
+    """The scalar of an `arith.constant` or `spyreop.constant`; a list for a dense one that is no splat."""
     if isinstance(attr, IntegerAttr):
         return _scalar(attr.value.data, dtype_of(attr.type))
     if isinstance(attr, FloatAttr):

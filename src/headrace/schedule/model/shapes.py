@@ -259,12 +259,10 @@ def _dim(state: State, op: Operation) -> Binding:
 
 def _generate(state: State, op: Operation) -> AnyTensor:
     """tensor.generate: its block arguments are the coordinates."""
-    from headrace.schedule.model.number import Num
-
     out = _empty(state, op)
     block, rank = op.regions[0].block, len(out.shape)
     nest = Nest(op, (), (out,), (AffineMap.identity(rank),), ("parallel",) * rank, block, ())
-    return structured(state, nest)[0] if rank >= 0 and Num else out
+    return structured(state, nest)[0]
 
 
 _HANDLERS: dict[str, Callable[[State, Operation], Binding]] = {

@@ -46,7 +46,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """One partition of a memory view: coordinates low..high (inclusive) of the whole live in `view` at coordinate - low."""
+    """One partition of a memory view: coordinates low..high of the whole live at coordinate - low."""
 
     view: View
     low: tuple[int, ...]

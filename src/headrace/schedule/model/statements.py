@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from headrace.schedule.graph import (
     Access,
+    Axis,
     Carried,
     Compute,
     Indirect,
@@ -22,6 +23,19 @@ from headrace.schedule.graph import (
     Store,
     View,
 )
+
+
+def coordinate(s: Scalar) -> tuple[str | None, Linear]:
+    """The dim and the offset of an "index" entry."""
+    assert s.op == "index" and isinstance(s.attr, tuple)
+    dim, offset = s.attr
+    return dim, offset
+
+
+def input_number(s: Scalar) -> int:
+    """Which input an "in" entry reads."""
+    assert s.op == "in" and isinstance(s.attr, int)
+    return s.attr
 
 
 def reads(statement: Statement) -> set[str]:
@@ -97,7 +111,7 @@ def renamed(
 
 
 def _renamed_compute(c: Compute, name: Callable[[str], str], dim: Callable[[str], str]) -> Compute:
-    def axes(walk):  # type: ignore[no-untyped-def]
+    def axes(walk: tuple[Axis, ...]) -> tuple[Axis, ...]:
         return tuple(replace(a, dim=None if a.dim is None else dim(a.dim)) for a in walk)
 
     def init(out: Out) -> str | float | int | None:
@@ -120,7 +134,7 @@ def _renamed_compute(c: Compute, name: Callable[[str], str], dim: Callable[[str]
 def _renamed_scalar(s: Scalar, dim: Callable[[str], str]) -> Scalar:
     if s.op != "index":
         return s
-    axis, offset = s.attr  # type: ignore[misc]
+    axis, offset = coordinate(s)
     return replace(s, attr=(None if axis is None else dim(axis), offset))
 
 
@@ -144,7 +158,7 @@ def with_numbers(
         )
     if isinstance(statement, Compute):
         body = tuple(
-            replace(s, attr=(s.attr[0], linear(s.attr[1]))) if s.op == "index" else s  # type: ignore[index]
+            replace(s, attr=(coordinate(s)[0], linear(coordinate(s)[1]))) if s.op == "index" else s
             for s in statement.body
         )
         return replace(statement, body=body)

@@ -101,7 +101,7 @@ def _reduce(
     if len(combinations) != len(found):
         raise Refused(
             "the reduction region is none of the known combinations",
-            "combine the accumulator once, by add, mul, max, min, and, or (argmax: strict compare and two selects)",
+            "combine the accumulator once, by add, mul, max, min, and, or (argmax: compare, two selects)",
         )
     evaluate(state, body, nest.block, local, {op for c in combinations for op in c.ops})
     outs = [

@@ -1,4 +1,4 @@
-"""Tensors as the evaluator sees them: a statement's value looked at through slices, permutations and broadcasts."""
+"""Tensors as the evaluator sees them: values looked at through slices, permutations and broadcasts."""
 
 from __future__ import annotations
 

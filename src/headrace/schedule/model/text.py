@@ -23,10 +23,11 @@ from headrace.schedule.graph import (
     Value,
     View,
 )
+from headrace.schedule.model.statements import coordinate, input_number
 
 
 def graph_text(graph: TileGraph) -> str:
-    """One line per statement, loops indented; numbers that differ between the cores of a class stand in braces."""
+    """One line per statement, loops indented; numbers that differ between cores stand in braces."""
     grid = "x".join(str(n) for n in graph.grid)
     lines = [f"graph {graph.name} grid {grid}"]
     lines += [f"  arg {a.name}: {_type(a.shape, a.dtype)} {a.role}" for a in graph.args]
@@ -79,12 +80,12 @@ def _out(o: Out, c: Compute) -> str:
 def _expression(body: Sequence[Scalar], position: int, c: Compute) -> str:
     s = body[position]
     if s.op == "in":
-        access = c.ins[s.attr]  # type: ignore[index]
+        access = c.ins[input_number(s)]
         return f"{access.value}{_axes(access.axes)}"
     if s.op == "const":
         return f"{s.attr}"
     if s.op == "index":
-        dim, offset = s.attr  # type: ignore[misc]
+        dim, offset = coordinate(s)
         return f"index({dim if dim is not None else ''}+{_linear(offset)})"
     name = s.op.split(".")[-1] + (f".{s.attr}" if isinstance(s.attr, str) else "")
     kind = (

@@ -108,7 +108,7 @@ def _store(state: State, tensor: AnyTensor, tile: Tile, view: View, op: Operatio
 
 
 def _permutation(state: State, tensor: AnyTensor) -> list[int | None] | None:
-    """Which tile axis every axis of the source walks, if the tensor is all of its source with axes moved about."""
+    """Which tile axis every axis of the source walks, if the tensor is its source with axes moved about."""
     if not isinstance(tensor, Tensor) or any(offset for _, offset in tensor.axes):
         return None
     if is_whole(tensor, state.values[tensor.source].shape):

@@ -1,5 +1,87 @@
-"""Work."""
+"""The work of a TileGraph: what any plan for it has to move and compute, over all tiles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import prod
+
+from headrace.arch.cost import FREE, Work, op_class
+from headrace.numbers.dtypes import is_float, itemsize
+from headrace.schedule.graph import Compute, CoreClass, Load, Out, Scalar, Store
+from headrace.schedule.model.footprint import Footprint
+from headrace.schedule.model.points import Points, walk
+from headrace.schedule.model.statements import coordinate, input_number
+
+Key = tuple[str, str]
 
 
-def work_of(classes):  # type: ignore[no-untyped-def]
-    return {}
+def work_of(classes: Sequence[CoreClass]) -> dict[str, object]:
+    """The work as `headrace.work` spells it: distinct bytes, MACs by type, lane ops by class and type."""
+    read, written = Footprint(), Footprint()
+    macs: Counter[str] = Counter()
+    lane_ops: Counter[Key] = Counter()
+    for c in classes:
+        seen: set[object] = set()
+        for s, points in walk(c):
+            if isinstance(s, Load | Store):
+                (read if isinstance(s, Load) else written).add(s, c.values, points)
+                for i in s.indirect:
+                    read.add_index(i, c.values[s.value].shape, points)
+            elif isinstance(s, Compute):
+                _count(s, c, points, macs, lane_ops, seen)
+    work = Work(read.size_bytes, written.size_bytes, dict(macs), dict(lane_ops))
+    return dict(work.to_attribute())
+
+
+def _count(
+    s: Compute, c: CoreClass, points: Points, macs: Counter[str], lane_ops: Counter[Key], seen: set[object]
+) -> None:
+    extents = {d.name: d.extent for d in s.dims}
+    if s.contraction is not None:
+        macs[c.values[s.ins[0].value].dtype] += prod(extents.values()) * len(points)
+        return
+    keys: list[tuple[object, frozenset[str]]] = []
+    for entry in s.body:
+        keys.append(_expression(s, entry, keys))
+        key, dims = keys[-1]
+        if entry.op in ("in", "const", "index") or key in seen:
+            continue
+        seen.add(key)
+        kind = op_class(entry.op, where=entry.where)
+        if kind != FREE:
+            lane_ops[kind, _widest(s.body, entry)] += prod(extents[d] for d in dims) * len(points)
+    for out in s.outs:
+        if out.combiner is not None:
+            lane_ops[_combining(s, out)] += _combined(s, out, keys[out.result][1]) * len(points)
+
+
+def _expression(
+    s: Compute, entry: Scalar, keys: list[tuple[object, frozenset[str]]]
+) -> tuple[object, frozenset[str]]:
+    """What an entry computes, equal for equal expressions in the class, and the dims it depends on."""
+    if entry.op == "in":
+        access = s.ins[input_number(entry)]
+        return ("in", access), frozenset(a.dim for a in access.axes if a.dim is not None)
+    if entry.op == "index":
+        dim = coordinate(entry)[0]
+        return ("index", entry.attr, entry.dtype), frozenset([dim] if dim is not None else [])
+    dims = frozenset(d for a in entry.args for d in keys[a][1])
+    return (entry.op, tuple(keys[a][0] for a in entry.args), entry.dtype, repr(entry.attr)), dims
+
+
+def _widest(body: Sequence[Scalar], entry: Scalar) -> str:
+    return max([entry.dtype, *(body[a].dtype for a in entry.args)], key=itemsize)
+
+
+def _combining(s: Compute, out: Out) -> Key:
+    dtype = s.body[out.result].dtype
+    return ("arith" if is_float(dtype) else "integer"), dtype
+
+
+def _combined(s: Compute, out: Out, dims: frozenset[str]) -> int:
+    """Combinations: one less than the terms of every result element."""
+    walked = {a.dim for a in out.axes}
+    results = prod(d.extent for d in s.dims if d.name in walked)
+    terms = prod(d.extent for d in s.dims if d.name in dims | walked)
+    return max(terms - results, 0)

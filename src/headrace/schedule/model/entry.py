@@ -1,0 +1,115 @@
+"""The function to model: which one, its grid, and what its arguments are bound to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from headrace.ir.arguments import argument_name, arguments, examples, functions
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.ir.text import location
+from headrace.numbers.dtypes import is_float, is_known
+from headrace.schedule.graph import Arg
+from headrace.schedule.model.number import Num
+from headrace.schedule.model.scalars import integer, rounded
+from headrace.schedule.model.state import literal
+from headrace.schedule.model.tensors import Constant, Integer
+
+
+def entry(module: ModuleOp, name: str | None) -> FuncOp:
+    """The function of that name; without a name the only one that no other calls."""
+    known = functions(module)
+    if name is not None:
+        found = [f for f in known if f.sym_name.data == name]
+    else:
+        called = {str(literal(op, "callee")) for op in module.walk() if op.name == "func.call"}
+        found = [f for f in known if f"@{f.sym_name.data}" not in called]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(f.sym_name.data for f in known) or "none"
+    message = f"no function '{name}'" if name is not None else f"{len(found)} functions to choose from"
+    hint = f"schedule one function at a time; this module has: {names}"
+    raise HeadraceError(Diagnostic(message, location(module), hint=hint))
+
+
+def grid_of(function: FuncOp) -> tuple[int, ...]:
+    """Compute tiles along every grid dim, 1 without a `grid` attribute; HeadraceError if malformed."""
+    attr = function.attributes.get("grid")
+    if attr is None:
+        return (1,)
+    numbers = list(attr) if isinstance(attr, ArrayAttr) else []
+    if numbers and all(isinstance(a, IntegerAttr) and a.value.data > 0 for a in numbers):
+        return tuple(a.value.data for a in numbers)
+    raise HeadraceError(
+        Diagnostic(f"the grid {attr} is no list of positive integers", location(function), function.name)
+    )
+
+
+def bindings(function: FuncOp, scalars: Mapping[str, float | int]) -> dict[str, Constant | Integer]:
+    """What every argument is bound to: an address, or the number it has.
+
+    HeadraceError with every argument that has neither.
+    """
+    values = {**examples(function), **scalars}
+    bound: dict[str, Constant | Integer] = {}
+    missing: list[Diagnostic] = []
+    for k, argument in enumerate(function.body.block.args):
+        name = argument_name(function, k)
+        kind = str(getattr(argument.type, "underlying", argument.type))
+        if kind == "index" and _is_address(argument):
+            bound[name] = Integer(Num(0, {}, name), kind)
+        elif not is_known(kind):
+            hint = "arguments are index, integers or floats"
+            found = f"argument %{name} has type {argument.type}"
+            missing.append(Diagnostic(found, location(function), function.name, hint))
+        elif name in values:
+            value = values[name]
+            bound[name] = (
+                Constant(rounded(value, kind), kind) if is_float(kind) else integer(int(value), kind)
+            )
+        elif argument.first_use is None:
+            bound[name] = integer(0, kind)
+        else:
+            hint = f"give it one: --arg {name}=VALUE, or headrace.example on the function"
+            missing.append(
+                Diagnostic(f"argument %{name} needs a value", location(function), function.name, hint)
+            )
+    if missing:
+        raise HeadraceError(missing)
+    return bound
+
+
+def _is_address(value: SSAValue) -> bool:
+    """Whether a value becomes the start of a memory view, directly or through sums, casts and calls."""
+    for use in value.uses:
+        op = use.operation
+        if op.name == "ktdp.construct_memory_view" and use.index == 0:
+            return True
+        if op.name in ("arith.addi", "arith.subi", "arith.index_cast") and _is_address(op.results[0]):
+            return True
+        if op.name == "func.call" and _is_called_address(op, use.index):
+            return True
+    return False
+
+
+def _is_called_address(call: Operation, index: int) -> bool:
+    module = call.get_toplevel_object()
+    assert isinstance(module, ModuleOp)
+    callee = str(literal(call, "callee"))
+    return any(
+        f"@{f.sym_name.data}" == callee and _is_address(f.body.block.args[index]) for f in functions(module)
+    )
+
+
+def memory_arguments(
+    module: ModuleOp, function: FuncOp, scalars: Mapping[str, float | int]
+) -> tuple[Arg, ...]:
+    """The memory and scratch arguments in order."""
+    return tuple(
+        Arg(a.name, a.dtype, a.shape, a.role)
+        for a in arguments(module, function.sym_name.data, scalars)
+        if a.kind in ("memory", "lx")
+    )
