@@ -81,6 +81,8 @@ def add(a: AffineExpr, b: AffineExpr) -> AffineExpr:
         return mul(first[0], AffineConstantExpr(first[1] + second[1]))
     if tail:
         return add(add(tail[0], b), AffineConstantExpr(tail[1]))
+    if isinstance(b, AffineBinaryOpExpr) and b.kind is Kind.Add:  # sums lean left, as they are read
+        return add(add(a, b.lhs), b.rhs)
     quotient = _split(second[0], Kind.FloorDiv)
     if quotient and quotient[0] == a and quotient[1] == -second[1] and quotient[1] > 0:
         return mod(a, AffineConstantExpr(quotient[1]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import (
@@ -15,7 +14,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     i1,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, Region
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
@@ -147,6 +146,8 @@ class SwitchOp(IRDLOperation):
         properties, attributes = _header(parser, cls)
         if name is not None:
             properties["id"] = name
+        if count:
+            properties.setdefault("connectivity", _complete(count))
         return cls.create(
             properties=properties, attributes=attributes, result_types=[PortType() for _ in range(count)]
         )
@@ -180,6 +181,11 @@ class SwitchOp(IRDLOperation):
         n, kind = len(self.ports), self.connectivity.type
         if not isinstance(kind, TensorType) or kind.get_shape() != (n, n) or kind.element_type != i1:
             raise VerifyException(f"expected connectivity of type tensor<{n}x{n}xi1>, but got {kind}")
+
+
+def _complete(count: int) -> Attribute:
+    """Every port reaches every port."""
+    return DenseIntOrFPElementsAttr.from_list(TensorType(i1, (count, count)), [1] * count * count)
 
 
 @irdl_op_definition
@@ -306,7 +312,7 @@ class PatternsOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> PatternsOp:
         names = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
-        properties = {"groups": ArrayAttr(StringAttr(n) for n in names)} if names else {}
+        properties = {"groups": ArrayAttr(StringAttr(n) for n in names or ())}
         attributes = parser.parse_optional_attr_dict_with_keyword()
         return cls.create(
             properties=properties,
@@ -348,13 +354,13 @@ class DeviceOp(IRDLOperation):
         found = parser.parse_optional_attr_dict_with_keyword()
         properties, attributes = syntax.split_attributes(cls, dict(found.data) if found else {})
         properties["sym_name"] = name
-        regions: Sequence[Any] = []
+        region = Region()
         if parser.parse_optional_keyword("import"):
             with parser.in_parens():
                 properties["import_path"] = StringAttr(parser.parse_str_literal())
         else:
-            regions = [parser.parse_region()]
-        return cls.build(properties=properties, attributes=attributes, regions=[regions])
+            region = parser.parse_region()
+        return cls.create(properties=properties, attributes=attributes, regions=[region])
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
