@@ -9,7 +9,6 @@ import os
 import sys
 import traceback
 
-import click
 import typer
 
 from headrace.cli import bench, check, compile_, devices, doctor, run
@@ -45,17 +44,18 @@ def exit_code(arguments: list[str] | None = None) -> int:
     except HeadraceError as error:
         print(error, file=sys.stderr)
         return 1
-    except click.exceptions.Exit as ending:
+    except typer.Exit as ending:
         return ending.exit_code
-    except click.ClickException as error:
-        error.show()
-        return 1
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)
         return 1
     except BrokenPipeError:
         return 0
-    except Exception as error:  # everything else is ours
+    except Exception as error:
+        usage = getattr(error, "format_message", None)  # typer's own copy of click raises what it does not export
+        if usage is not None:
+            print(f"error: {usage()}\n  hint: headrace COMMAND --help lists what it takes", file=sys.stderr)
+            return 1
         if os.environ.get("HEADRACE_DEBUG"):
             traceback.print_exc()
         print(f"internal error: {type(error).__name__}: {error}", file=sys.stderr)

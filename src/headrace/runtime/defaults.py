@@ -7,7 +7,6 @@ from dataclasses import fields, replace
 from typing import Any
 
 from headrace.ir.diagnostics import HeadraceError
-from headrace.ir.plain import plain
 from headrace.runtime.kernel import Kernel
 
 DEFAULT_FLOAT = 1e-5
@@ -21,14 +20,13 @@ def default_scalars(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, float
     if kernel.level != "ktir":
         return {}
     scalars = [a for a in kernel.arguments if a.kind == "scalar"]
-    example = _example(kernel)
     values: dict[str, float | int] = {}
     for argument in scalars:
         if argument.name in given:
             value = given[argument.name]
             values[argument.name] = value.item() if hasattr(value, "item") else value
-        elif argument.name in example:
-            values[argument.name] = example[argument.name]
+        elif argument.example is not None:
+            values[argument.name] = argument.example
         elif argument.dtype.startswith(("f", "bf")):
             values[argument.name] = DEFAULT_FLOAT
         else:
@@ -53,11 +51,3 @@ def interpreter_options(settings: list[str], strict_lx: bool) -> Any:
         options = replace(options, **{key: value})
     return options
 
-
-def _example(kernel: Kernel) -> dict[str, float | int]:
-    for op in kernel.module.walk():
-        if op.name == "func.func" and (kernel.function in (None, op.sym_name.data)):
-            found = plain(op.attributes.get("headrace.example"))
-            if found:
-                return dict(found)
-    return {}

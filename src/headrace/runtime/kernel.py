@@ -13,6 +13,7 @@ from headrace.ir.diagnostics import HeadraceError
 from headrace.ir.recognise import language
 from headrace.ir.text import parse
 from headrace.ir.verify import verify
+from headrace.runtime.declared import function_name
 
 if TYPE_CHECKING:
     from headrace.arch.device import Device
@@ -46,6 +47,11 @@ class Kernel:
                 hint="give a kernel of KTIR, KTDF or DFIR; an architecture file goes to --device",
             )
         return level
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the function meant, or of the module's first."""
+        return self.function or function_name(self.module)
 
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:

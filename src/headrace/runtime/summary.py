@@ -18,7 +18,7 @@ def summary(run: Run) -> dict[str, Any]:
     return {
         "schema": 1,
         "file": program.file if program else run.kernel.file,
-        "function": program.name if program else run.reference.function,
+        "function": program.name if program else run.kernel.name,
         "device": program.device.name if program else None,
         "engine": run.engine,
         "grid": list(program.grid) if program else list(run.reference.grid),
