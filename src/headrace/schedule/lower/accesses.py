@@ -1,0 +1,207 @@
+"""Which parts of memory the stages of a control tree touch, as boxes over the loop variables around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from headrace.schedule.lower.index import (
+    ONE,
+    ZERO,
+    Expr,
+    Var,
+    combine,
+    entries,
+    interval,
+    substitute,
+    times,
+    variables,
+)
+from headrace.schedule.lower.tree import (
+    Block,
+    Buffer,
+    Indirect,
+    Loop,
+    Memory,
+    Node,
+    Place,
+    PointLoop,
+    Stage,
+    Transfer,
+    trips,
+)
+
+Path = tuple[int, ...]
+"""Where an item of the tree stands: its position in each block from the root on."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values of one loop variable: `count` values from `low` on by `step`."""
+
+    var: Var
+    low: Expr
+    count: Expr
+    step: Expr
+
+
+@dataclass(frozen=True)
+class Access:
+    """A read or write of a box by a unit kind; None in `low` or `size` means anywhere along that dim.
+
+    `loops` of the tree and `points` of the stage are around it, from outside to inside; `node` is the position in the
+    stage's body.
+    """
+
+    unit: str
+    path: Path
+    pipeline: int
+    is_write: bool
+    memory: Memory
+    low: tuple[Expr | None, ...]
+    size: tuple[Expr | None, ...]
+    loops: tuple[Range, ...]
+    points: tuple[Range, ...]
+    node: int = 0
+
+    @property
+    def key(self) -> Buffer | str:
+        """What must be equal for two accesses to meet: the buffer, or the argument's name."""
+        return self.memory.buffer or self.memory.argument
+
+
+def accesses(block: Block, path: Path = (), loops: tuple[Range, ...] = ()) -> Iterator[Access]:
+    """Yield every access of a control tree in text order."""
+    for position, item in enumerate(block):
+        here = (*path, position)
+        if isinstance(item, Loop):
+            around = Range(item.var, item.low, item.trips, item.step)
+            yield from accesses(item.body, here, (*loops, around))
+            continue
+        for node, part in enumerate(item.body):
+            for is_write, place, points in _touched((part,), ()):
+                yield Access(
+                    unit=item.unit,
+                    path=here,
+                    pipeline=item.pipeline,
+                    is_write=is_write,
+                    memory=place.memory,
+                    low=place.corner,
+                    size=place.sizes,
+                    loops=loops,
+                    points=points,
+                    node=node,
+                )
+
+
+def _touched(
+    nodes: Iterable[Node], points: tuple[Range, ...]
+) -> Iterator[tuple[bool, Place, tuple[Range, ...]]]:
+    for node in nodes:
+        if isinstance(node, PointLoop):
+            here = Range(node.var, node.low, trips(node.low, node.high, node.step), node.step)
+            yield from _touched(node.body, (*points, here))
+        elif isinstance(node, Transfer):
+            if isinstance(node.source, Place):
+                yield False, node.source, points
+            if isinstance(node.target, Place):
+                yield True, node.target, points
+        elif isinstance(node, Indirect):
+            yield False, node.index, points
+            table = _any_row(node)
+            yield node.kind == "scatter", table, points
+            yield node.kind == "gather", node.tile, points
+
+
+def _any_row(node: Indirect) -> Place:
+    """The table of a gather: every row may be touched."""
+    table = node.table
+    extents = tuple(
+        Expr(e) if e is not None else s for e, s in zip(table.memory.shape, table.sizes, strict=True)
+    )
+    corner = tuple(ZERO if d == node.dim else c for d, c in enumerate(table.corner))
+    sizes = tuple(extents[d] if d == node.dim else s for d, s in enumerate(table.sizes))
+    return Place(table.memory, corner, sizes)
+
+
+def hull(access: Access, depth: int) -> Access:
+    """Return the access over all values of its loops below the first `depth`: `low` names only outer variables."""
+    found = access
+    for inner in reversed((*access.loops[depth:], *access.points)):
+        found = _widen(found, inner)
+    return found
+
+
+def _widen(access: Access, over: Range) -> Access:
+    last = over.low + combine("mul", over.count - 1, over.step)
+    lows: list[Expr | None] = []
+    sizes: list[Expr | None] = []
+    for low, size in zip(access.low, access.size, strict=True):
+        bigger = None if size is None else _highest(size, over.var, over.low, last)
+        moved = None if low is None or bigger is None else _sweep(low, bigger, over, last)
+        lows.append(moved[0] if moved else None)
+        sizes.append(moved[1] if moved else None)
+    copy = access.memory.copy
+    if over.var in variables(copy):
+        memory = replace(access.memory, copy=ANY_COPY)
+        return replace(access, memory=memory, low=tuple(lows), size=tuple(sizes))
+    return replace(access, low=tuple(lows), size=tuple(sizes))
+
+
+ANY_COPY = Expr(-1)
+"""The copy of an access that rotates inside the loops it is widened over."""
+
+
+def _sweep(low: Expr, size: Expr, over: Range, last: Expr) -> tuple[Expr, Expr] | None:
+    moving = [(atom, c) for atom, c in low.terms if _depends(atom, over.var)]
+    if not moving:
+        return low, size
+    if len(moving) == 1 and moving[0][0] == over.var:
+        coefficient = moving[0][1]
+        signs = {x > 0 for x in entries(coefficient)}
+        if len(signs) == 1:
+            first = over.low if True in signs else last
+            reach = combine("mul", over.count - 1, over.step).scaled(
+                coefficient if True in signs else times(coefficient, -1)
+            )
+            return substitute(low, {over.var: first}), size + reach
+    rest = Expr(low.const, tuple(t for t in low.terms if t not in moving))
+    ends = interval(Expr(0, tuple(moving)), _bounds(over, last))
+    return (rest + ends[0], size + (ends[1] - ends[0])) if ends else None
+
+
+def _highest(size: Expr, var: Var, low: Expr, last: Expr) -> Expr | None:
+    """An upper bound of `size` that does not name `var`."""
+    if var not in variables(size):
+        return size
+    span = Range(var, low, ONE, ONE)
+    ends = interval(size, _bounds(span, last))
+    return Expr(ends[1]) if ends else _arm(size)
+
+
+def _arm(size: Expr) -> Expr | None:
+    """The constant arm of a min: a bound that holds whatever the rest is."""
+    if size.const == 0 and len(size.terms) == 1:
+        term, c = size.terms[0]
+        if not isinstance(term, Var) and term.op == "min" and c == 1:
+            return term.left if term.left.is_number else (term.right if term.right.is_number else None)
+    return None
+
+
+def _bounds(over: Range, last: Expr) -> dict[Var, tuple[int, int]]:
+    lows, highs = interval(over.low, {}), interval(last, {})
+    return {over.var: (lows[0], max(highs[1], lows[0]))} if lows and highs else {}
+
+
+def _depends(atom: object, var: Var) -> bool:
+    return var in variables(Expr(0, ((atom, 1),)))  # type: ignore[arg-type]
+
+
+def stage_at(block: Block, path: Path) -> Stage:
+    """Return the stage at a path."""
+    item = block[path[0]]
+    for position in path[1:]:
+        assert isinstance(item, Loop)
+        item = item.body[position]
+    assert isinstance(item, Stage)
+    return item

@@ -1,0 +1,91 @@
+"""Scratchpad addresses of a function's buffers, and which of them share bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from headrace.arch.device import Device
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.schedule.buffers import Lifetime, pack
+from headrace.schedule.lower.accesses import Access, accesses
+from headrace.schedule.lower.index import Var, variables
+from headrace.schedule.lower.tree import Block, Buffer, Function, Loop
+
+
+def assign(function: Function, device: Device) -> dict[str, int]:
+    """Return the byte address of every buffer that is used; HeadraceError if they do not fit."""
+    memory = device.memory("ct_local")
+    for lifetimes in (_by_phase(function), _by_step(function)):
+        placed = pack(lifetimes, memory.size_bytes, memory.align_bytes, memory.reserved)
+        if placed is not None:
+            return placed
+    total = sum(life.bytes for life in lifetimes)
+    hint = "use smaller tiles or fewer copies"
+    message = f"buffers of {total} bytes do not fit the scratchpad of {memory.size_bytes} bytes"
+    raise HeadraceError(Diagnostic(message, op=function.name, hint=hint))
+
+
+def shared(buffers: Sequence[Buffer], addresses: dict[str, int]) -> frozenset[frozenset[Buffer]]:
+    """Return the pairs of buffers whose bytes overlap."""
+    used = [b for b in buffers if b.name in addresses]
+    return frozenset(
+        frozenset((a, b))
+        for a, b in combinations(used, 2)
+        if addresses[a.name] < addresses[b.name] + b.bytes and addresses[b.name] < addresses[a.name] + a.bytes
+    )
+
+
+def _touches(function: Function) -> dict[Buffer, list[Access]]:
+    found: dict[Buffer, list[Access]] = {}
+    for access in accesses(function.body):
+        if access.memory.buffer is not None:
+            found.setdefault(access.memory.buffer, []).append(access)
+    return found
+
+
+def _by_phase(function: Function) -> list[Lifetime]:
+    """Every buffer lives through the whole top-level items that touch it: nothing inside a loop shares bytes."""
+    lives = []
+    for buffer, touched in _touches(function).items():
+        steps = [access.path[0] for access in touched]
+        lives.append(Lifetime(buffer.name, buffer.bytes, min(steps), max(steps)))
+    return lives
+
+
+def _by_step(function: Function) -> list[Lifetime]:
+    """Buffers written and read within one iteration live from their first to their last stage of the loop body.
+
+    A buffer spans each loop around it that it outlives: touched outside it, rotating in it, or read before written.
+    """
+    numbers: dict[tuple[int, ...], tuple[int, int]] = {}
+    _number(function.body, (), 0, numbers)
+    lives = []
+    for buffer, touched in _touches(function).items():
+        first = min(numbers[a.path][0] for a in touched)
+        last = max(numbers[a.path][1] for a in touched)
+        depth = max(len(a.path) for a in touched)
+        for k in range(1, depth):
+            for path in {a.path[:k] for a in touched if len(a.path) > k}:
+                inside = [a for a in touched if a.path[:k] == path]
+                if len(inside) < len(touched) or _outlives(inside, k):
+                    first, last = min(first, numbers[path][0]), max(last, numbers[path][1])
+        lives.append(Lifetime(buffer.name, buffer.bytes, first, last))
+    return lives
+
+
+def _outlives(inside: Sequence[Access], depth: int) -> bool:
+    loop: Var = inside[0].loops[depth - 1].var
+    rotates = any(loop in variables(a.memory.copy) for a in inside)
+    earliest = min(inside, key=lambda a: (a.path, not a.is_write))
+    return rotates or not earliest.is_write
+
+
+def _number(
+    block: Block, path: tuple[int, ...], at: int, numbers: dict[tuple[int, ...], tuple[int, int]]
+) -> int:
+    for position, item in enumerate(block):
+        here, start = (*path, position), at
+        at = _number(item.body, here, at, numbers) if isinstance(item, Loop) else at + 1
+        numbers[here] = (start, max(start, at - 1))
+    return at

@@ -1,0 +1,100 @@
+"""Order that channels give for free: a box is read into a channel and written back from the values that come out."""
+
+from __future__ import annotations
+
+from headrace.schedule.lower.accesses import Access, Range, stage_at
+from headrace.schedule.lower.index import Expr, Var, entries, substitute, times
+from headrace.schedule.lower.tree import Apply, Block, Loop, Node, PointLoop, Stage
+
+
+def is_chained(block: Block, read: Access, write: Access) -> bool:
+    """True if message m of the write is computed from message m of the read, and the m-th boxes are the same.
+
+    Both stages belong to one pipeline, their point loops run alike, every box is touched in one iteration only, and
+    each unit on the way takes and gives one message an iteration. Then no signal is needed, and one would deadlock.
+    """
+    if read.is_write or not write.is_write or read.pipeline != write.pipeline or read.path >= write.path:
+        return False
+    if read.memory != write.memory or not read.points or len(read.points) != len(write.points):
+        return False
+    renamed = {w.var: Expr(0, ((r.var, 1),)) for r, w in zip(read.points, write.points, strict=True)}
+    if any(not _alike(r, w, renamed) for r, w in zip(read.points, write.points, strict=True)):
+        return False
+    lows = [substitute(low, renamed) if low is not None else None for low in write.low]
+    if list(read.low) != lows or read.size != write.size:
+        return False
+    return all(_moves_apart(read, point) for point in read.points) and _is_linked(block, read, write)
+
+
+def _alike(read: Range, write: Range, renamed: dict[Var, Expr]) -> bool:
+    return (
+        read.low == substitute(write.low, renamed)
+        and read.count == substitute(write.count, renamed)
+        and read.step == write.step
+    )
+
+
+def _moves_apart(access: Access, point: Range) -> bool:
+    """True if one more iteration of the loop leaves the box behind along some dim."""
+    for low, size in zip(access.low, access.size, strict=True):
+        if low is None or size is None or not size.is_number or not point.step.is_number:
+            continue
+        for atom, c in low.terms:
+            if atom == point.var:
+                step = times(c, point.step.const)
+                pace = [abs(x) for x in entries(step)]
+                if min(pace) >= max(entries(size.const)):
+                    return True
+    return False
+
+
+def _is_linked(block: Block, read: Access, write: Access) -> bool:
+    """True if channels lead from the reader through computing stages with equal loops to the writer."""
+    stages = [s for s in _siblings(block, read.path) if s.pipeline == read.pipeline]
+    known = {stage.unit: stage for stage in stages}
+    counts = [point.count for point in read.points]
+    reached, frontier = {read.unit}, [read.unit]
+    while frontier:
+        unit = frontier.pop()
+        for stage in known.values():
+            if stage.unit not in reached and _takes(stage, unit, counts):
+                reached.add(stage.unit)
+                frontier.append(stage.unit)
+    return write.unit in reached or any(_takes(known[write.unit], unit, counts) for unit in reached)
+
+
+def _siblings(block: Block, path: tuple[int, ...]) -> list[Stage]:
+    for position in path[:-1]:
+        item = block[position]
+        assert isinstance(item, Loop)
+        block = item.body
+    return [item for item in block if isinstance(item, Stage)]
+
+
+def _takes(stage: Stage, unit: str, counts: list[Expr]) -> bool:
+    """True if the stage receives from `unit` once an iteration of a nest with these trips."""
+    return any(_received(node, unit, counts, 0) for node in stage.body)
+
+
+def _received(node: Node, unit: str, counts: list[Expr], depth: int) -> bool:
+    if isinstance(node, PointLoop):
+        from headrace.schedule.lower.tree import trips
+
+        if depth >= len(counts) or trips(node.low, node.high, node.step) != counts[depth]:
+            return False
+        return any(_received(inner, unit, counts, depth + 1) for inner in node.body)
+    if depth != len(counts):
+        return False
+    if isinstance(node, Apply):
+        name = getattr(node.op, "name", "")
+        return name == "ktdf.read_from_fifo" and _source(node.op) == unit
+    source = getattr(node, "source", None)
+    return getattr(source, "source", None) == unit
+
+
+def _source(op: object) -> str:
+    slot = op.fifo_slot.type.src  # type: ignore[attr-defined]
+    return str(getattr(slot, "data", slot))
+
+
+__all__ = ["is_chained", "stage_at"]

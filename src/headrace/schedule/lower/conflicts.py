@@ -1,0 +1,129 @@
+"""The conflicting accesses of every pair of units, and the signals that order them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations
+
+from headrace.arch.device import Device
+from headrace.schedule.lower.accesses import Access, Path, Range, accesses, hull
+from headrace.schedule.lower.chains import is_chained
+from headrace.schedule.lower.distance import Trips, shortest
+from headrace.schedule.lower.overlap import Meeting, meeting
+from headrace.schedule.lower.tree import Block, Buffer
+from headrace.schedule.sync import Conflict, Edge, Pair, order
+
+Aliases = frozenset[frozenset[Buffer]]
+"""Pairs of buffers that share addresses."""
+
+
+def signals(block: Block, device: Device, aliases: Aliases = frozenset()) -> tuple[Edge, ...]:
+    """Return the signals that order all conflicting accesses of a control tree."""
+    found = list(accesses(block))
+    edges: list[Edge] = []
+    shared = {a.key for a in found if any(b.key == a.key and b.unit != a.unit for b in found)}
+    for pair in _pairs({a.unit for a in found}, device):
+        firsts = [a for a in found if a.unit == pair.sender]
+        seconds = [a for a in found if a.unit == pair.receiver]
+        conflicts = list(_conflicts(block, firsts, seconds, pair.shift, device.corelets, aliases, shared))
+        if conflicts:
+            edges.extend(order(pair, conflicts))
+    return tuple(edges)
+
+
+def fences(block: Block, device: Device) -> frozenset[tuple[Path, int]]:
+    """Return (path of the stage, node) before which a unit waits for its own transfers of the same stage run."""
+    found: set[tuple[Path, int]] = set()
+    stages: dict[Path, list[Access]] = {}
+    for access in accesses(block):
+        if device.unit(access.unit).per == "core":
+            stages.setdefault(access.path, []).append(access)
+    for path, listed in stages.items():
+        depth = len(path) - 1
+        for first, second in combinations(listed, 2):
+            if first.node == second.node or not (first.is_write or second.is_write):
+                continue
+            met = meeting(hull(first, depth), hull(second, depth), {}, 0, device.corelets)
+            if met is not None and met.at({}):
+                found.add((path, second.node))
+    return frozenset(found)
+
+
+def _pairs(kinds: set[str], device: Device) -> Iterator[Pair]:
+    for sender in sorted(kinds):
+        for receiver in sorted(kinds):
+            both = device.unit(sender).per == "corelet" and device.unit(receiver).per == "corelet"
+            for shift in range(device.corelets if both else 1):
+                if sender != receiver or shift or not both:
+                    yield Pair(sender, receiver, shift)
+
+
+def _conflicts(
+    block: Block,
+    firsts: Sequence[Access],
+    seconds: Sequence[Access],
+    shift: int,
+    corelets: int,
+    aliases: Aliases,
+    shared: Container[object],
+) -> Iterator[Conflict]:
+    """Yield the conflicts of two units, or of one with itself: transfers of one unit may be in flight together.
+
+    What a unit writes for others (`shared`) it writes again only after they said so.
+    """
+    for first in firsts:
+        for second in seconds:
+            if not (first.is_write or second.is_write):
+                continue
+            if first.unit == second.unit and not shift and _is_handed_on(first, second, shared):
+                continue
+            is_alias = frozenset((first.key, second.key)) in aliases
+            if first.key != second.key and not is_alias:
+                continue
+            if not shift and is_chained(block, first, second):
+                continue
+            meet = _meet(first, second, shift, corelets, is_alias)
+            anywhere = meet(0, 0, False)
+            if anywhere is None or not anywhere.at({}):
+                continue
+            yield _conflict(first, second, meet)
+
+
+def _is_handed_on(first: Access, second: Access, shared: Container[object]) -> bool:
+    return first.is_write and second.is_write and first.key in shared
+
+
+Meet = Callable[[int, int, bool], Meeting | None]
+
+
+def _meet(first: Access, second: Access, shift: int, corelets: int, is_alias: bool) -> Meet:
+    """Return how two accesses meet when loops outer..depth-1 may differ and deeper ones are swept over."""
+
+    @lru_cache(maxsize=None)
+    def meet(outer: int, depth: int, free: bool) -> Meeting | None:
+        if is_alias:
+            return Meeting((), None)
+        steps = {r.var: r.step.const for r in first.loops[outer:depth]} if free else {}
+        return meeting(hull(first, depth), hull(second, depth), steps, shift, corelets)
+
+    return meet
+
+
+def _conflict(first: Access, second: Access, meet: Meet) -> Conflict:
+    def together(depth: int) -> bool:
+        found = meet(0, depth, False)
+        return found is not None and found.at({})
+
+    def apart(outer: int, depth: int) -> int | None:
+        found = meet(outer, depth, True)
+        return None if found is None else shortest(found, [_trips(r) for r in first.loops[outer:depth]])
+
+    return Conflict(first.path, second.path, together, apart)
+
+
+def _trips(loop: Range) -> Trips:
+    return Trips(loop.var, loop.count.const if loop.count.is_number else None)
+
+
+__all__ = ["Aliases", "fences", "signals"]

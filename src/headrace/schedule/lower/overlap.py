@@ -1,0 +1,223 @@
+"""When two accesses touch the same bytes: at the same iteration, and how many iterations apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.numbers.dtypes import itemsize
+from headrace.schedule.lower.accesses import ANY_COPY, Access
+from headrace.schedule.lower.index import ZERO, Expr, Number, Term, Var, entries, interval, times, variables
+
+
+@dataclass(frozen=True)
+class Gap:
+    """One dim: the second box starts base + sum of coefficient x iteration distance after the first.
+
+    The boxes meet along it where -`second` < gap < `first` (their extents).
+    """
+
+    base: Number
+    moves: tuple[tuple[Var, Number], ...]
+    first: Number
+    second: Number
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Rotation: the copies are equal where (base + sum of moves) mod copies == 0."""
+
+    base: Number
+    moves: tuple[tuple[Var, Number], ...]
+    copies: int
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Two accesses of one memory as a function of the iteration distance; dims that say nothing are left out."""
+
+    gaps: tuple[Gap, ...]
+    turn: Turn | None
+
+    def at(self, distance: Mapping[Var, int]) -> bool:
+        """True if they may touch the same bytes at iterations `distance` apart (steps of each loop variable)."""
+        arrays = {var: np.array([[steps]]) for var, steps in distance.items()}
+        return bool(self.mask(arrays).any())
+
+    def mask(self, distance: Mapping[Var, np.ndarray]) -> np.ndarray:
+        """Return where they meet, [instances, distances], for arrays of distances of shape [1, n] or [1, 1]."""
+        found: np.ndarray = np.ones((1, 1), dtype=bool)
+        for gap in self.gaps:
+            value = _value(gap.base, gap.moves, distance)
+            found = found & (value < _column(gap.first)) & (-value < _column(gap.second))
+        if self.turn is not None:
+            found = found & (_value(self.turn.base, self.turn.moves, distance) % self.turn.copies == 0)
+        return found
+
+
+def _column(number: Number) -> np.ndarray:
+    return np.array(entries(number), dtype=np.int64)[:, None]
+
+
+def _value(
+    base: Number, moves: Sequence[tuple[Var, Number]], distance: Mapping[Var, np.ndarray]
+) -> np.ndarray:
+    value = _column(base)
+    for var, coefficient in moves:
+        if var in distance:
+            value = value + _column(coefficient) * distance[var]
+    return value
+
+
+def meeting(
+    first: Access, second: Access, steps: Mapping[Var, Number], shift: int, corelets: int
+) -> Meeting | None:
+    """Return how `first` and `second` (of the corelet `shift` further on) meet, or None if they never do.
+
+    `steps` are the loop variables whose iterations may differ between the two, with their steps; all others are equal.
+    """
+    if first.key != second.key:
+        return None
+    turn = _turn(first, second, steps, shift, corelets)
+    if (
+        turn is not None
+        and not turn.moves
+        and turn.copies
+        and all(b % turn.copies for b in entries(turn.base))
+    ):
+        return None
+    gaps = []
+    for low, size, other_low, other_size in _pairs(first, second, shift, corelets):
+        gap = _gap(low, size, other_low, other_size, steps)
+        if gap is not None:
+            gaps.append(gap)
+    return Meeting(tuple(gaps), turn)
+
+
+Dim = tuple[Expr | None, Expr | None, Expr | None, Expr | None]
+
+
+def _pairs(first: Access, second: Access, shift: int, corelets: int) -> list[Dim]:
+    """Return the boxes dim by dim where both see the memory alike, else as one range of bytes each."""
+    a, b = first.memory, second.memory
+    alike = (a.dtype, a.shape, a.strides, a.start) == (b.dtype, b.shape, b.strides, b.start)
+    if alike and not _wraps(first) and not _wraps(second):
+        lows = [_shifted(e, shift, corelets) for e in second.low]
+        sizes = [_shifted(e, shift, corelets) for e in second.size]
+        return list(zip(first.low, first.size, lows, sizes, strict=True))
+    low, size = _flat(first)
+    other, extent = _flat(second)
+    return [(low, size, _shifted(other, shift, corelets), _shifted(extent, shift, corelets))]
+
+
+def _wraps(access: Access) -> bool:
+    """True if different coordinates of the array may be the same element (overlapping strides)."""
+    memory = access.memory
+    if memory.buffer is not None:
+        return False
+    reach = 0
+    for stride, extent in sorted(zip(memory.strides, memory.shape, strict=True), key=lambda pair: pair[0]):
+        if extent is None:
+            return len(memory.shape) > 1
+        if extent > 1 and stride <= reach:
+            return True
+        reach += stride * (extent - 1)
+    return False
+
+
+def _flat(access: Access) -> tuple[Expr | None, Expr | None]:
+    """The range of bytes from the first to the last element of the box."""
+    memory = access.memory
+    unit = itemsize(memory.dtype)
+    low, reach = memory.start, ZERO
+    for start, size, stride in zip(access.low, access.size, memory.strides, strict=True):
+        if start is None or size is None or stride < 0:
+            return None, None
+        low = low + start.scaled(stride)
+        reach = reach + (size - 1).scaled(stride)
+    return low.scaled(unit), (reach + 1).scaled(unit)
+
+
+def _shifted(expr: Expr | None, shift: int, corelets: int) -> Expr | None:
+    """The form as the corelet `shift` further on sees it."""
+    if expr is None or not shift:
+        return expr
+    terms = tuple((_shifted_atom(a, shift, corelets), _rolled(c, shift, corelets)) for a, c in expr.terms)
+    return Expr(_rolled(expr.const, shift, corelets), terms)
+
+
+def _shifted_atom(atom: Var | Term, shift: int, corelets: int) -> Var | Term:
+    if isinstance(atom, Var):
+        return atom
+    left, right = _shifted(atom.left, shift, corelets), _shifted(atom.right, shift, corelets)
+    assert left is not None and right is not None
+    return Term(atom.op, left, right)
+
+
+def _rolled(number: Number, shift: int, corelets: int) -> Number:
+    if isinstance(number, int):
+        return number
+    return tuple(number[i - i % corelets + (i % corelets + shift) % corelets] for i in range(len(number)))
+
+
+def _gap(
+    low: Expr | None, size: Expr | None, other: Expr | None, extent: Expr | None, steps: Mapping[Var, Number]
+) -> Gap | None:
+    """One dim of a meeting, or None if the dim cannot tell the boxes apart."""
+    if low is None or size is None or other is None or extent is None:
+        return None
+    difference = other - low
+    first, second, moves = _bound(size), _bound(extent), _moves(other, steps)
+    if not difference.is_number or first is None or second is None or moves is None:
+        return None
+    return Gap(difference.const, moves, first, second)
+
+
+def _bound(size: Expr) -> Number | None:
+    if size.is_number:
+        return size.const
+    ends = interval(size, {})
+    if ends is not None:
+        return ends[1]
+    if size.const == 0 and len(size.terms) == 1 and isinstance(size.terms[0][0], Term):
+        term = size.terms[0][0]
+        arms = [arm.const for arm in (term.left, term.right) if arm.is_number]
+        return arms[0] if term.op == "min" and arms and size.terms[0][1] == 1 else None
+    return None
+
+
+def _moves(expr: Expr, steps: Mapping[Var, Number]) -> tuple[tuple[Var, Number], ...] | None:
+    """What one more iteration of each loop adds to a form; None if the form is not linear in one of them."""
+    moves = []
+    for atom, c in expr.terms:
+        if isinstance(atom, Var):
+            if atom in steps:
+                moves.append((atom, times(c, steps[atom])))
+        elif any(var in steps for var in variables(Expr(0, ((atom, 1),)))):
+            return None
+    return tuple(moves)
+
+
+def _turn(
+    first: Access, second: Access, steps: Mapping[Var, Number], shift: int, corelets: int
+) -> Turn | None:
+    buffer = first.memory.buffer
+    a, b = first.memory.copy, _shifted(second.memory.copy, shift, corelets)
+    if buffer is None or buffer.copies == 1 or b is None or ANY_COPY in (a, b):
+        return None
+    a, b = _unwrapped(a, buffer.copies), _unwrapped(b, buffer.copies)
+    difference, moves = b - a, _moves(b, steps)
+    if not difference.is_number or moves is None:
+        return None
+    return Turn(difference.const, moves, buffer.copies)
+
+
+def _unwrapped(copy: Expr, copies: int) -> Expr:
+    """The form inside `mod copies`, or the copy number itself."""
+    if copy.const == 0 and len(copy.terms) == 1:
+        atom, c = copy.terms[0]
+        if isinstance(atom, Term) and atom.op == "mod" and c == 1 and atom.right == Expr(copies):
+            return atom.left
+    return copy

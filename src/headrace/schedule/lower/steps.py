@@ -1,0 +1,336 @@
+"""One step of a compute unit: linalg, tensor and scalar ops on the tensors it received."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
+
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.ir.text import location
+from headrace.numbers.dtypes import is_float
+from headrace.schedule.lower.evaluate import Values, evaluate
+from headrace.schedule.lower.ops import make, scalar, vector
+from headrace.schedule.lower.pointwise import apply, element
+from headrace.schedule.lower.reductions import NAMED, combination, contraction, is_contraction, reduce_row
+from headrace.schedule.lower.vectors import ONE_LANE, Coordinate, Fixed, Lanes, Shape, Value, Vectors
+
+
+class Step:
+    """What the SSA values of a compute stage are as vectors; `index` are its index values."""
+
+    def __init__(self, emit: Vectors, index: Values) -> None:
+        self.emit, self.index = emit, index
+        self.values: dict[Any, Value | None] = {}
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def get(self, value: Any) -> Value | None:
+        """Return what a value holds; None for an uninitialised tensor."""
+        if value in self.values:
+            return self.values[value]
+        if value in self.index:
+            return Coordinate(self.index[value])
+        op = value.owner
+        raise HeadraceError(Diagnostic("not a value of this stage", location(op), getattr(op, "name", "")))
+
+    def lanes(self, value: Any) -> Lanes:
+        """Return a tensor as a vector of its own shape."""
+        shape, dtype = tensor_shape(value.type)
+        found = self.get(value)
+        return self.emit.lanes(Fixed(0, dtype) if found is None else found, shape)
+
+    # -- ops ---------------------------------------------------------------------------------------------------
+
+    def run(self, op: Any) -> None:
+        """Emit an op and note its results."""
+        rule = OPS.get(op.name)
+        if rule is not None:
+            rule(self, op)
+        elif op.name == "linalg.generic" or op.name in NAMED:
+            self.structured(op)
+        else:
+            self.values[op.results[0]] = self.pointwise(op, [self.get(v) for v in op.operands], None)
+
+    def pointwise(self, op: Any, operands: Sequence[Value | None], shape: Shape | None) -> Value:
+        """Return the result of an op that works lane by lane."""
+        if not op.regions and all(v in self.index for v in op.operands):
+            form = evaluate(op, self.index, 0, {})
+            if form is not None:
+                self.index[op.results[0]] = form
+                return Coordinate(form)
+        dtype = element(element_type(op.results[0].type))
+        given = [Fixed(0, dtype) if v is None else v for v in operands]
+        widest = max((v.shape for v in given if isinstance(v, Lanes)), key=math.prod, default=ONE_LANE)
+        return apply(self.emit, op, [self.emit.lanes(v, widest) for v in given], dtype)
+
+    def constant(self, op: Any) -> None:
+        """A number, or a tensor of numbers."""
+        value, kind = op.value, op.results[0].type
+        dtype = element_type(kind)
+        if hasattr(value, "get_values") or hasattr(value, "is_splat"):
+            self.values[op.results[0]] = self._dense(value, tensor_shape(kind)[0], dtype)
+        else:
+            self.values[op.results[0]] = Fixed(_plain(value.value.data, dtype), dtype)
+
+    def _dense(self, attr: Any, shape: Shape, dtype: str) -> Value:
+        numbers = list(attr.get_values())
+        if len(set(numbers)) == 1:
+            return Fixed(_plain(numbers[0], dtype), dtype)
+        from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+
+        exact = [_plain(n, dtype) for n in numbers]
+        if is_float(dtype) and not all(math.isfinite(x) for x in exact):
+            raise HeadraceError(Diagnostic("a constant tensor mixes infinities with numbers"))
+        value = DenseIntOrFPElementsAttr.from_list(vector(dtype, shape), exact)
+        return self.emit.op("arith.constant", (), shape, dtype, {"value": value}, is_invariant=True)
+
+    def fill(self, op: Any) -> None:
+        """The same number everywhere."""
+        found = self.get(op.operands[0])
+        self.values[op.results[0]] = found
+
+    def empty(self, op: Any) -> None:
+        """Nothing yet."""
+        self.values[op.results[0]] = None
+
+    def same(self, op: Any) -> None:
+        """The same elements in another shape."""
+        found = self.get(op.operands[0])
+        if isinstance(found, Lanes):
+            found = self.emit.reshaped(found, tensor_shape(op.results[0].type)[0])
+        self.values[op.results[0]] = found
+
+    def slice(self, op: Any) -> None:
+        """A box of a tensor at constant offsets."""
+        found = self.get(op.operands[0])
+        if isinstance(found, Lanes):
+            offsets = [int(n) for n in op.static_offsets.get_values()]
+            strides = [int(n) for n in op.static_strides.get_values()]
+            sizes = [int(n) for n in op.static_sizes.get_values()]
+            if any(n < 0 for n in (*offsets, *sizes)):
+                raise HeadraceError(Diagnostic("a slice at a dynamic offset", location(op), op.name))
+            axes = [d for d, e in enumerate(op.operands[0].type.get_shape()) if e != 1]
+            kept = [d for d in axes if sizes[d] != 1]
+            exprs: list[AffineExpr] = []
+            for d in axes:
+                walk = (
+                    AffineExpr.dimension(kept.index(d)) * strides[d] if d in kept else AffineExpr.constant(0)
+                )
+                exprs.append(walk + offsets[d])
+            from headrace.ir.affine import canonical
+
+            shape = tuple(sizes[d] for d in kept) or ONE_LANE
+            found = self.emit.select(found, [canonical(e) for e in exprs], shape)
+        self.values[op.results[0]] = found
+
+    def structured(self, op: Any) -> None:
+        """A linalg op: pointwise, a row reduction or a contraction."""
+        nest = Nest(op)
+        if is_contraction(op, nest):
+            self.values[op.results[0]] = contraction(self, op, nest)
+        elif not nest.reduced:
+            self._map(op, nest)
+        elif not nest.walked:
+            for k, result in enumerate(op.results):
+                self.values[result] = reduce_row(self, op, nest, k)
+        else:
+            hint = "reduce one row a step"
+            raise HeadraceError(Diagnostic("a step keeps and reduces dims", location(op), op.name, hint))
+
+    def _map(self, op: Any, nest: Nest) -> None:
+        if op.name in MOVES:
+            self.values[op.results[0]] = self.operand(nest.inputs[0], nest.maps[0], nest)
+            return
+        if op.name in NAMED and op.name != "linalg.map":
+            operands = [self.operand(v, m, nest) for v, m in zip(nest.inputs, nest.maps, strict=False)]
+            dtype = element(element_type(op.results[0].type))
+            shaped = [self.emit.lanes(v, nest.shape) for v in operands if v is not None]
+            self.values[op.results[0]] = apply(self.emit, _Named(op, dtype), shaped, dtype)
+            return
+        results = self.body(op, nest)
+        for result, value in zip(op.results, results, strict=True):
+            shape = tensor_shape(result.type)[0]
+            if isinstance(value, Lanes) and value.shape == ONE_LANE != shape:
+                value = self.emit.lanes(value, shape)
+            self.values[result] = value
+
+    def body(self, op: Any, nest: Nest) -> list[Value]:
+        """Return what a body yields over the nest."""
+        block = op.regions[0].block
+        for arg, value, amap in zip(block.args, nest.operands, nest.maps, strict=False):
+            self.values[arg] = self.operand(value, amap, nest)
+        for inner in block.ops:
+            if inner.name == "linalg.yield":
+                return [self.yielded(v) for v in inner.operands]
+            self.inner(inner, nest)
+        raise HeadraceError(Diagnostic("a body yields nothing", location(op), op.name))
+
+    def yielded(self, value: Any) -> Value:
+        found = self.get(value)
+        return Fixed(0, element_type(value.type)) if found is None else found
+
+    def inner(self, op: Any, nest: Nest) -> None:
+        """Emit an op of a body."""
+        if op.name in ("arith.constant", "spyreop.constant"):
+            self.constant(op)
+        elif op.name == "linalg.index":
+            self.values[op.results[0]] = self.coordinate(int(op.dim.value.data), nest)
+        else:
+            self.values[op.results[0]] = self.pointwise(op, [self.get(v) for v in op.operands], nest.shape)
+
+    def coordinate(self, dim: int, nest: Nest) -> Value:
+        """Return the lane number along a dim of the nest."""
+        if dim not in nest.space:
+            return Fixed(0, element("index"))
+        line = self.emit.iota(nest.extents[dim])
+        if len(nest.space) == 1:
+            return line
+        return self.emit.select(line, [AffineExpr.dimension(nest.space.index(dim))], nest.shape)
+
+    def operand(self, value: Any, amap: Any, nest: Nest) -> Value | None:
+        """Return an operand over the nest's lanes; one lane if it is the same for all."""
+        found = self.get(value)
+        if not isinstance(found, Lanes) or found.shape == ONE_LANE:
+            return found
+        axes = nest.axes(value, amap)
+        exprs = [nest.in_space(e) for e in axes]
+        if all(isinstance(e, AffineConstantExpr) for e in exprs):
+            return self.emit.select(found, exprs, ONE_LANE)
+        if exprs == [AffineExpr.dimension(k) for k in range(len(nest.space))]:
+            return found
+        return self.emit.select(found, exprs, nest.shape)
+
+
+class _Named:
+    """A named linalg op seen as the scalar op it applies."""
+
+    def __init__(self, op: Any, dtype: str) -> None:
+        floats, integers = NAMED[op.name]
+        self.name = floats if is_float(dtype) else integers
+        self.results, self.operands, self.properties = op.results, op.operands, {}
+        self.location = op.location
+
+
+class Nest:
+    """The iteration space of a linalg op without its dims of extent 1.
+
+    `space` lists the dims of the lanes: the output's dims in the output's order, else the reduced ones.
+    """
+
+    def __init__(self, op: Any) -> None:
+        self.inputs, self.outputs = _operands(op)
+        self.operands = [*self.inputs, *self.outputs]
+        self.maps, kinds = _maps(op, self.inputs, self.outputs)
+        self.extents = _extents(self.operands, self.maps, len(kinds))
+        out = self.maps[len(self.inputs)] if self.outputs else self.maps[0]
+        self.walked = [
+            e.position for e in out if isinstance(e, AffineDimExpr) and self.extents[e.position] != 1
+        ]
+        self.reduced = [d for d, e in enumerate(self.extents) if e != 1 and d not in self.walked]
+        self.space = self.walked or self.reduced
+        self.shape: Shape = tuple(self.extents[d] for d in self.space) or ONE_LANE
+
+    def axes(self, value: Any, amap: Sequence[AffineExpr]) -> list[AffineExpr]:
+        """Return the expressions of the axes of a tensor that are longer than 1."""
+        shape = value.type.get_shape()
+        return [e for e, extent in zip(amap, shape, strict=True) if extent != 1]
+
+    def in_space(self, expr: AffineExpr, space: Sequence[int] | None = None) -> AffineExpr:
+        """Return a subscript in terms of the lanes' dims; dims of extent 1 are 0."""
+        order = list(self.space if space is None else space)
+        dims: list[AffineExpr] = [
+            AffineExpr.dimension(order.index(d)) if d in order else AffineExpr.constant(0)
+            for d in range(len(self.extents))
+        ]
+        from headrace.ir.affine import canonical
+
+        return canonical(expr.replace_dims_and_symbols(dims, []))
+
+
+def _operands(op: Any) -> tuple[list[Any], list[Any]]:
+    if hasattr(op, "inputs"):
+        return list(op.inputs), list(op.outputs)
+    if op.name == "linalg.reduce":
+        return [op.input], [op.init]
+    return list(op.operands[:-1]), list(op.operands[-1:])
+
+
+def _maps(op: Any, inputs: list[Any], outputs: list[Any]) -> tuple[list[tuple[AffineExpr, ...]], list[str]]:
+    """Return the indexing maps and the iterator kinds ("parallel", "reduction")."""
+    if op.name == "linalg.generic":
+        kinds = [str(it.data.value if hasattr(it.data, "value") else it.data) for it in op.iterator_types]
+        return [tuple(m.data.results) for m in op.indexing_maps], kinds
+    rank = len(inputs[0].type.get_shape())
+    dims = tuple(AffineExpr.dimension(d) for d in range(rank))
+    if op.name == "linalg.reduce":
+        dropped = [int(d) for d in op.dimensions.get_values()]
+        kept = tuple(e for d, e in enumerate(dims) if d not in dropped)
+        return [dims, kept], ["reduction" if d in dropped else "parallel" for d in range(rank)]
+    if op.name in ("linalg.matmul", "linalg.batch_matmul"):
+        return _matmul_maps(rank)
+    if op.name == "linalg.transpose":
+        order = [int(d) for d in op.permutation.get_values()]
+        return [dims, tuple(dims[d] for d in order)], ["parallel"] * rank
+    if op.name == "linalg.broadcast":
+        added = [int(d) for d in op.dimensions.get_values()]
+        total = rank + len(added)
+        every = tuple(AffineExpr.dimension(d) for d in range(total))
+        return [tuple(e for d, e in enumerate(every) if d not in added), every], ["parallel"] * total
+    return [dims] * (len(inputs) + len(outputs)), ["parallel"] * rank
+
+
+def _matmul_maps(rank: int) -> tuple[list[tuple[AffineExpr, ...]], list[str]]:
+    b = [AffineExpr.dimension(d) for d in range(rank - 2)]
+    m, n, k = (AffineExpr.dimension(rank - 2 + d) for d in range(3))
+    kinds = ["parallel"] * rank + ["reduction"]
+    return [(*b, m, k), (*b, k, n), (*b, m, n)], kinds
+
+
+def _extents(operands: list[Any], maps: list[tuple[AffineExpr, ...]], rank: int) -> list[int]:
+    extents = [1] * rank
+    for value, amap in zip(operands, maps, strict=True):
+        for expr, extent in zip(amap, value.type.get_shape(), strict=True):
+            if isinstance(expr, AffineDimExpr):
+                extents[expr.position] = max(extents[expr.position], int(extent))
+    return extents
+
+
+def tensor_shape(kind: Any) -> tuple[Shape, str]:
+    """Return the shape of a tensor without extents of 1, and its element type."""
+    if not hasattr(kind, "get_shape"):
+        return ONE_LANE, str(kind)
+    return tuple(int(e) for e in kind.get_shape() if e != 1) or ONE_LANE, element_type(kind)
+
+
+def element_type(kind: Any) -> str:
+    """Return the MLIR name of a type's elements, or of a scalar type."""
+    return str(kind.get_element_type() if hasattr(kind, "get_element_type") else kind)
+
+
+def _plain(value: Any, dtype: str) -> float | int | bool:
+    if dtype == "i1":
+        return bool(value)
+    return float(np.float64(value)) if is_float(dtype) else int(value)
+
+
+MOVES = ("linalg.copy", "linalg.broadcast", "linalg.transpose")
+
+OPS = {
+    "arith.constant": Step.constant,
+    "spyreop.constant": Step.constant,
+    "linalg.fill": Step.fill,
+    "tensor.empty": Step.empty,
+    "tensor.expand_shape": Step.same,
+    "tensor.collapse_shape": Step.same,
+    "tensor.cast": Step.same,
+    "tensor.reshape": Step.same,
+    "tensor.extract_slice": Step.slice,
+    "tensor.splat": Step.fill,
+    "linalg.reduce": Step.structured,
+}
+
+__all__ = ["Nest", "Step", "combination", "element_type", "make", "scalar", "tensor_shape"]

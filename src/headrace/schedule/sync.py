@@ -1,0 +1,166 @@
+"""Which unit signals which, where: the signals that keep conflicting accesses of a control tree in order.
+
+Within a block, unit A signals B after position `send` and B waits before position `receive`. `credits` > 0 makes the
+edge loop-carried: B may run that many iterations ahead, which A grants in advance before the loop `around` and B
+takes back after it. For every ordered pair of units sends and waits have the same order: one counter a pair suffices.
+
+Where both happen at one position, B waits for carried edges first and A signals them last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+Path = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Signals from `sender` to `receiver`; between units of corelets, to the corelet `shift` further on."""
+
+    sender: str
+    receiver: str
+    shift: int = 0
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One signal per run of the block at path `block`; `around` is the loop whose ends carry the credits."""
+
+    pair: Pair
+    block: Path
+    send: int
+    receive: int
+    credits: int = 0
+    around: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Conflict:
+    """Access of the sender at path `first`, of the receiver at path `second`, that may touch the same bytes.
+
+    `together(depth)`: do they meet in the same iteration of the outermost `depth` loops around both?
+    `apart(outer, depth)`: the fewest iterations of the nest of loops outer..depth-1, the outermost advancing, between
+    two meetings; None if they never meet.
+    """
+
+    first: Path
+    second: Path
+    together: Callable[[int], bool]
+    apart: Callable[[int, int], int | None]
+
+
+@dataclass
+class _Home:
+    """The one block that holds all signals of a pair in some subtree, and the loops its credits may be hoisted over."""
+
+    block: Path
+    send: int
+    receive: int
+    is_mixed: bool
+    conflicts: list[Conflict]
+    outer: int
+    distance: int | None = None
+
+    @property
+    def credits(self) -> int:
+        """Credits of the loop-carried edge; with other signals of the pair in the block only one is in order."""
+        return 0 if self.distance is None else (1 if self.is_mixed else self.distance)
+
+
+@dataclass
+class _Found:
+    """What a subtree needs: finished edges, and the home whose carried edge is still open."""
+
+    edges: list[Edge] = field(default_factory=list)
+    home: _Home | None = None
+
+    @property
+    def is_signalling(self) -> bool:
+        return bool(self.edges) or (self.home is not None and self.home.distance is not None)
+
+    @property
+    def open(self) -> list[Conflict]:
+        """Conflicts that no edge orders once the subtree runs again."""
+        return self.home.conflicts if self.home is not None and self.home.distance is None else []
+
+
+def order(pair: Pair, conflicts: Sequence[Conflict]) -> tuple[Edge, ...]:
+    """Return the edges that order every conflict of one ordered pair of units."""
+    found = _block(pair, (), list(conflicts))
+    return (*found.edges, *_finish(pair, found.home))
+
+
+def _block(pair: Pair, block: Path, conflicts: list[Conflict]) -> _Found:
+    """Order the conflicts inside a block and its loops, and across the iterations of the loop it is the body of."""
+    depth = len(block)
+    inside: dict[int, list[Conflict]] = {}
+    across = []
+    for c in conflicts:
+        if c.first[depth] == c.second[depth] and len(c.first) > depth + 1:
+            inside.setdefault(c.first[depth], []).append(c)
+        else:
+            across.append(c)
+    children = {p: _block(pair, (*block, p), own) for p, own in sorted(inside.items())}
+    if depth and not across and len(children) == 1:
+        return _widen(next(iter(children.values())), depth)
+    return _own(pair, block, across, children)
+
+
+def _widen(child: _Found, depth: int) -> _Found:
+    """Let the only signalling loop of a block carry its credits across iterations of the loop around, too."""
+    home = child.home
+    if home is not None:
+        distance = _least(c.apart(depth - 1, len(home.block)) for c in home.conflicts)
+        home.distance = _least((home.distance, distance))
+        home.outer = depth - 1
+    return child
+
+
+def _own(pair: Pair, block: Path, across: list[Conflict], children: dict[int, _Found]) -> _Found:
+    """Order what a block's own positions conflict in; its loops keep their credits to themselves."""
+    depth = len(block)
+    places = {c: (c.first[depth], c.second[depth]) for c in across}
+    forward = {(i, j) for c, (i, j) in places.items() if i < j and c.together(depth)}
+    anchors = [position for position, child in children.items() if child.is_signalling]
+    kept = _reduce(forward, anchors)
+    found = _Found([Edge(pair, block, i, j) for i, j in kept])
+    for child in children.values():
+        found.edges += [*child.edges, *_finish(pair, child.home)]
+    carried = [c for c, (i, j) in places.items() if not _implied(i, j, forward)]
+    carried += [c for child in children.values() for c in child.open]
+    if not depth or not carried:
+        return found
+    sends = [c.first[depth] for c in carried] + [i for i, _ in kept] + anchors
+    receives = [c.second[depth] for c in carried] + [j for _, j in kept] + anchors
+    distance = _least(c.apart(depth - 1, depth) for c in carried)
+    is_mixed = bool(kept or anchors)
+    found.home = _Home(block, max(sends), min(receives), is_mixed, carried, depth - 1, distance)
+    return found
+
+
+def _finish(pair: Pair, home: _Home | None) -> list[Edge]:
+    if home is None or home.distance is None:
+        return []
+    around = home.block[: home.outer + 1]
+    return [Edge(pair, home.block, home.send, home.receive, home.credits, around)]
+
+
+def _least(distances: Iterable[int | None]) -> int | None:
+    return min((d for d in distances if d is not None), default=None)
+
+
+def _implied(i: int, j: int, forward: set[tuple[int, int]]) -> bool:
+    """True if a same-iteration edge puts position i of the sender before position j of the receiver."""
+    return i < j and any(i <= a and b <= j for a, b in forward)
+
+
+def _reduce(forward: set[tuple[int, int]], anchors: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the edges not implied by others, moved to cross no loop in which the pair signals."""
+    moved = set()
+    for i, j in forward:
+        crossed = [m for m in anchors if i < m < j]
+        moved.add((max(crossed, default=i), j))
+    kept = [(i, j) for i, j in moved if not any((a, b) != (i, j) and i <= a and b <= j for a, b in moved)]
+    return sorted(kept)

@@ -1,0 +1,210 @@
+"""Signals: every conflict ordered, one counter a pair, no deadlock, whatever the loops and copies are."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import combinations
+
+import pytest
+
+from headrace.schedule.lower.conflicts import signals
+from headrace.schedule.lower.index import ONE, ZERO, Expr, Var, combine
+from headrace.schedule.lower.placement import Step, place
+from headrace.schedule.lower.tree import Block, Buffer, Loop, Memory, Place, Slot, Stage, Transfer
+from headrace.schedule.sync import Edge, Pair
+
+
+@dataclass(frozen=True)
+class Kind:
+    per: str
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What `signals` asks of a device."""
+
+    corelets: int = 1
+
+    def unit(self, kind: str) -> Kind:
+        return Kind("core")
+
+
+def touch(
+    unit: str, buffer: Buffer, copy: Expr, row: Expr, rows: int, is_write: bool, number: int = 0
+) -> Stage:
+    memory = Memory(buffer.dtype, buffer.shape, (1,), buffer, copy)
+    box = Place(memory, (row,), (Expr(rows),))
+    slot = Slot("X", "Y", buffer.dtype, rows)
+    return Stage(unit, number, (Transfer(slot, box) if is_write else Transfer(box, slot),))
+
+
+def loop(name: str, count: int, *body: Stage | Loop) -> Loop:
+    return Loop(Var(name), ZERO, Expr(count), ONE, tuple(body))
+
+
+def over(name: str, factor: int = 1) -> Expr:
+    return Expr(0, ((Var(name), factor),))
+
+
+def mod(expr: Expr, copies: int) -> Expr:
+    return combine("mod", expr, Expr(copies))
+
+
+def edges(block: Block) -> tuple[Edge, ...]:
+    return signals(block, Machine())  # type: ignore[arg-type]
+
+
+def test_a_rotating_buffer_gives_as_many_credits_as_copies() -> None:
+    x = Buffer("x", "f16", (8,), 3)
+    t = mod(over("t"), 3)
+    body = loop("t", 9, touch("P", x, t, ZERO, 8, True), touch("C", x, t, ZERO, 8, False))
+    assert set(edges((body,))) == {
+        Edge(Pair("P", "C"), (0,), 0, 1),
+        Edge(Pair("C", "P"), (0,), 1, 0, 3, (0,)),
+    }
+
+
+def test_credits_span_every_loop_the_copies_rotate_over() -> None:
+    x = Buffer("x", "f16", (8,), 2)
+    phase = mod(over("i").scaled(5) + over("j"), 2)
+    inner = loop("j", 5, touch("P", x, phase, ZERO, 8, True), touch("C", x, phase, ZERO, 8, False))
+    assert Edge(Pair("C", "P"), (0, 0), 1, 0, 2, (0,)) in edges((loop("i", 4, inner),))
+
+
+def test_partial_sums_are_signalled_block_by_block() -> None:
+    psum = Buffer("p", "f32", (64,))
+    block = over("n", 16)
+    inner = loop(
+        "n", 4, touch("R", psum, ZERO, block, 16, False, 1), touch("W", psum, ZERO, block, 16, True, 2)
+    )
+    found = edges((loop("k", 8, inner),))
+    assert Edge(Pair("W", "R"), (0, 0), 1, 0, 4, (0,)) in found
+
+
+def test_what_is_loaded_once_before_a_loop_is_signalled_once() -> None:
+    x = Buffer("x", "f16", (8,))
+    found = edges((touch("P", x, ZERO, ZERO, 8, True), loop("t", 4, touch("C", x, ZERO, ZERO, 8, False))))
+    assert found == (Edge(Pair("P", "C"), (), 0, 1),)
+
+
+def test_disjoint_boxes_need_no_signal() -> None:
+    x = Buffer("x", "f16", (8,))
+    assert edges((touch("P", x, ZERO, ZERO, 4, True), touch("C", x, ZERO, Expr(4), 4, False))) == ()
+
+
+# ---- any tree: run the programs the edges make and watch what happens --------------------------------------------------
+
+
+Event = tuple[str, object]
+
+
+def program(block: Block, found: tuple[Edge, ...], unit: str, copies: dict[str, int]) -> list[Event]:
+    """The sends, waits and touched elements of a unit, loops unrolled."""
+    placed = place(found, unit)
+    events: list[Event] = []
+
+    def steps(listed: list[Step]) -> None:
+        for step in listed:
+            if step.kind == "fence":
+                continue
+            events.extend([(step.kind, step.pair)] * step.count)
+
+    def value(expr: Expr, at: dict[str, int]) -> int:
+        total = int(expr.const)  # type: ignore[arg-type]
+        for atom, c in expr.terms:
+            if isinstance(atom, Var):
+                total += at[atom.name] * c  # type: ignore[operator]
+            else:
+                assert atom.op == "mod"
+                total += value(atom.left, at) % value(atom.right, at) * c  # type: ignore[operator]
+        return total
+
+    def run(items: Block, path: tuple[int, ...], at: dict[str, int]) -> None:
+        for position, item in enumerate(items):
+            here = (*path, position)
+            steps(placed.before[here])
+            if isinstance(item, Loop):
+                for k in range(value(item.high, at)):
+                    run(item.body, here, {**at, item.var.name: k})
+            elif item.unit == unit:
+                (node,) = item.body
+                assert isinstance(node, Transfer)
+                is_write = isinstance(node.target, Place)
+                box = node.target if isinstance(node.target, Place) else node.source
+                assert isinstance(box, Place) and box.memory.buffer is not None
+                buffer = box.memory.buffer
+                copy, low = value(box.memory.copy, at) % buffer.copies, value(box.corner[0], at)
+                touched = frozenset((buffer.name, copy, low + e) for e in range(value(box.sizes[0], at)))
+                events.append(("write" if is_write else "read", touched))
+            steps(placed.after[here])
+        steps(placed.closing[path])
+
+    run(block, (), {})
+    return events
+
+
+def check(block: Block) -> None:
+    """Run all programs together with vector clocks; also compare the label order of every pair."""
+    found = edges(block)
+    units = sorted({s for e in found for s in (e.pair.sender, e.pair.receiver)} | {"P", "Q", "R"})
+    programs = {u: program(block, found, u, {}) for u in units}
+    clock = {u: dict.fromkeys(units, 0) for u in units}
+    pending: dict[object, list[dict[str, int]]] = defaultdict(list)
+    at = dict.fromkeys(units, 0)
+    log: list[tuple[str, int, str, frozenset[object], dict[str, int]]] = []
+    moved = True
+    while moved:
+        moved = False
+        for u in units:
+            while at[u] < len(programs[u]):
+                kind, what = programs[u][at[u]]
+                if kind == "wait" and not pending[what]:
+                    break
+                clock[u][u] += 1
+                if kind == "wait":
+                    other = pending[what].pop(0)
+                    clock[u] = {v: max(clock[u][v], other[v]) for v in units}
+                elif kind == "send":
+                    pending[what].append(dict(clock[u]))
+                else:
+                    log.append((u, clock[u][u], kind, what, dict(clock[u])))  # type: ignore[arg-type]
+                at[u] += 1
+                moved = True
+    assert all(at[u] == len(programs[u]) for u in units), "deadlock"
+    assert not any(pending.values()), "left-over signals"
+    for (u, time, kind, what, seen), (v, late, other, where, known) in combinations(log, 2):
+        if u != v and "write" in (kind, other) and what & where:
+            assert known[u] >= time or seen[v] >= late, ("unordered", u, v, what & where)
+
+
+def random_block(
+    rng: random.Random, depth: int, scope: list[tuple[str, int]], buffers: list[Buffer]
+) -> Block:
+    items: list[Stage | Loop] = []
+    for k in range(rng.randint(1, 3)):
+        if depth < 3 and rng.random() < 0.45:
+            name, count = f"v{depth}{k}{rng.randint(0, 99)}", rng.randint(1, 4)
+            items.append(loop(name, count, *random_block(rng, depth + 1, [*scope, (name, count)], buffers)))
+            continue
+        buffer = rng.choice(buffers)
+        copy, row = ZERO, ZERO
+        if buffer.copies > 1 and scope and rng.random() < 0.8:
+            for name, count in scope[rng.randrange(len(scope)) :]:
+                copy = copy.scaled(count) + over(name)
+            copy = mod(copy + rng.choice((0, 0, 1)), buffer.copies)
+        if scope and rng.random() < 0.5:
+            row = over(rng.choice(scope)[0], 2)
+        items.append(
+            touch(rng.choice("PQR"), buffer, copy, row, rng.choice((2, 2, 3)), rng.random() < 0.5, len(items))
+        )
+    return tuple(items)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_control_tree_runs_ordered_and_to_its_end(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(25):
+        buffers = [Buffer("a", "f16", (16,), rng.randint(1, 3)), Buffer("b", "f16", (16,), rng.randint(1, 3))]
+        check(random_block(rng, 0, [], buffers))
