@@ -12,6 +12,8 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ShapedType,
     StringAttr,
+    TensorType,
+    VectorType,
     i1,
 )
 from xdsl.ir import Attribute
@@ -93,7 +95,7 @@ class TruncFOp(arith.TruncFOp):
     """Also `arith.truncf %x to_nearest_even : f32 to f16`."""
 
     @classmethod
-    def parse(cls, parser: Parser) -> TruncFOp:
+    def parse(cls, parser: Parser) -> Any:
         name = parser.parse_unresolved_operand()
         mode = parser.parse_optional_keyword_in(ROUNDING)
         attributes = parser.parse_optional_attr_dict()
@@ -144,7 +146,7 @@ class SelectOp(arith.SelectOp):
     """Also by a tensor or vector of i1: `arith.select %c, %a, %b : tensor<4xi1>, tensor<4xf32>`."""
 
     @classmethod
-    def parse(cls, parser: Parser) -> SelectOp:
+    def parse(cls, parser: Parser) -> Any:
         cond, *values = syntax.names(parser)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
@@ -175,7 +177,42 @@ class SelectOp(arith.SelectOp):
 
 _SELECT = loosened(arith.SelectOp, {"cond": AnyAttr()})
 
+
+def _comparison(stock: type[Any]) -> type[Any]:
+    """`stock` whose result has the operands' shape: tensors and vectors give tensors and vectors of i1."""
+    definition = loosened(stock, {"result": AnyAttr()})
+
+    @classmethod  # type: ignore[misc]
+    def parse(cls: Any, parser: Parser) -> Any:
+        found = stock.parse.__func__(cls, parser)
+        kind = found.operands[0].type
+        if not isinstance(kind, TensorType | VectorType):
+            return found
+        operands, properties = tuple(found.operands), dict(found.properties)
+        found.erase()
+        return cls.create(operands=operands, properties=properties, result_types=[_of_bits(kind)])
+
+    def verify_(self: Any) -> None:
+        definition.verify(self)
+        source, result = self.operands[0].type, self.results[0].type
+        check_same_shape(source, result)
+        if element(result) != i1:
+            raise VerifyException(f"the result must be i1 or a tensor of i1, but is {result}")
+
+    body = {"parse": parse, "verify_": verify_, "__doc__": stock.__doc__, "__module__": __name__}
+    return type(stock.__name__, (stock,), body)
+
+
+def _of_bits(kind: Any) -> Any:
+    return type(kind)(i1, kind.get_shape())
+
+
+CmpiOp = _comparison(arith.CmpiOp)
+CmpfOp = _comparison(arith.CmpfOp)
+
 OPS: tuple[type[Any], ...] = (
+    CmpiOp,
+    CmpfOp,
     SIToFPOp,
     UIToFPOp,
     FPToSIOp,
