@@ -63,7 +63,23 @@ def test_max_and_min_order_the_zeros_and_keep_nan():
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
 @pytest.mark.parametrize(
-    "name", ["exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "log1p", "exp2", "atan", "floor", "ceil", "absf"]
+    "name",
+    [
+        "exp",
+        "log",
+        "sqrt",
+        "rsqrt",
+        "sin",
+        "cos",
+        "tanh",
+        "erf",
+        "log1p",
+        "exp2",
+        "atan",
+        "floor",
+        "ceil",
+        "absf",
+    ],
 )
 def test_a_function_is_the_rounded_f32_function(dtype, name):
     x = np.concatenate([np.linspace(-20, 20, 401), SPECIAL]).astype(numpy_dtype(dtype))
@@ -120,7 +136,9 @@ def test_an_unsigned_op_reads_the_bits_as_unsigned(name, function):
     values = [0, 1, 5, 17, 255, 32767, 32768, 65535]
     a, b = (v.reshape(-1).astype(np.uint16).view(np.int16) for v in np.meshgrid(values, values))
     got = evaluate(f"%result = arith.{name} %a, %b : {_type(a, 'i16')}", (a.shape, "i16"), a=a, b=b)
-    exact = [function(int(x), int(y)) % 65536 for x, y in zip(a.view(np.uint16), b.view(np.uint16), strict=True)]
+    exact = [
+        function(int(x), int(y)) % 65536 for x, y in zip(a.view(np.uint16), b.view(np.uint16), strict=True)
+    ]
     assert got.view(np.uint16).tolist() == exact
 
 
@@ -162,7 +180,12 @@ def test_float_comparisons_say_what_nan_gives(predicate, expected):
 
 def test_casts_say_what_a_bool_is():
     x = np.array([True, False])
-    cases = {"extsi": ("i32", [-1, 0]), "extui": ("i32", [1, 0]), "sitofp": ("f32", [-1, 0]), "uitofp": ("f16", [1, 0])}
+    cases = {
+        "extsi": ("i32", [-1, 0]),
+        "extui": ("i32", [1, 0]),
+        "sitofp": ("f32", [-1, 0]),
+        "uitofp": ("f16", [1, 0]),
+    }
     for op, (dtype, expected) in cases.items():
         got = evaluate(f"%result = arith.{op} %x : tensor<2xi1> to tensor<2x{dtype}>", ((2,), dtype), x=x)
         assert got.tolist() == expected, op
@@ -200,7 +223,9 @@ EXPRESSION = st.recursive(
 def _numpy(tree: Any, values: dict[str, Any], dtype: Any) -> Any:
     if isinstance(tree, str):
         return values[tree]
-    functions = dict(zip(OPS, [np.add, np.subtract, np.multiply, np.maximum, np.minimum, np.divide], strict=True))
+    functions = dict(
+        zip(OPS, [np.add, np.subtract, np.multiply, np.maximum, np.minimum, np.divide], strict=True)
+    )
     x, y = (_numpy(t, values, dtype).astype(np.float32) for t in tree[1:])
     with np.errstate(all="ignore"):
         return functions[tree[0]](x, y).astype(dtype)
@@ -221,7 +246,9 @@ def test_a_random_expression_rounds_at_every_op_as_tensors_and_as_a_body(tree, d
         return
     random = np.random.default_rng(seed)
     values = {n: random.standard_normal((5, 7)).astype(numpy_dtype(dtype)) for n in "ab"}
-    values["b"] = np.ascontiguousarray(np.broadcast_to(values["b"][:1], (5, 7))) if not is_generic else values["b"][0]
+    values["b"] = (
+        np.ascontiguousarray(np.broadcast_to(values["b"][:1], (5, 7))) if not is_generic else values["b"][0]
+    )
     ty = f"tensor<5x7x{dtype}>"
     lines: list[str] = []
     if is_generic:
@@ -229,7 +256,8 @@ def test_a_random_expression_rounds_at_every_op_as_tensors_and_as_a_body(tree, d
         inside = "\n      ".join(lines)
         map2, map1 = "affine_map<(d0, d1) -> (d0, d1)>", "affine_map<(d0, d1) -> (d1)>"
         body = f"""%e = tensor.empty() : {ty}
-    %result = linalg.generic {{indexing_maps = [{map2}, {map1}, {map2}], iterator_types = ["parallel", "parallel"]}}
+    %result = linalg.generic {{indexing_maps = [{map2}, {map1}, {map2}], iterator_types = ["parallel",
+    "parallel"]}}
         ins(%a, %b : {ty}, tensor<7x{dtype}>) outs(%e : {ty}) {{
     ^bb0(%x: {dtype}, %y: {dtype}, %o: {dtype}):
       {inside}

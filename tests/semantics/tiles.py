@@ -68,7 +68,8 @@ def kernel(body: str, inputs: dict[str, Array], out: tuple[tuple[int, ...], str]
     lines.append(f"ktdp.store %result, %out_tile : tensor<{by_x(shape, dtype)}>, <{by_x(shape, 'index')}>")
     names = ", ".join(f"%{n}: index" for n in [*inputs, "out"]) + (f", {scalars}" if scalars else "")
     inside = "\n    ".join(lines)
-    return f"module {{\n  func.func @k({names}) attributes {{grid = [1]}} {{\n    {inside}\n    return\n  }}\n}}\n"
+    head = f"func.func @k({names}) attributes {{grid = [1]}}"
+    return f"module {{\n  {head} {{\n    {inside}\n    return\n  }}\n}}\n"
 
 
 def _renamed(body: str, inputs: dict[str, Array]) -> str:
@@ -104,7 +105,9 @@ def run(
     results = {}
     for a in found:
         count = int(np.prod(a.shape))
-        results[a.name] = memory.view(int(starts[a.name]) * itemsize(a.dtype), a.dtype, count).reshape(a.shape).copy()
+        results[a.name] = (
+            memory.view(int(starts[a.name]) * itemsize(a.dtype), a.dtype, count).reshape(a.shape).copy()
+        )
     return results, report
 
 

@@ -63,6 +63,8 @@ class _Use:
     @property
     def memory_shape(self) -> tuple[int, ...]:
         """The extents in the order of memory when the view is dense from the start, else the flat extent."""
+        if self.elements == UNKNOWN:
+            return self.sizes
         dims = sorted(zip(self.sizes, self.strides, strict=True), key=lambda d: -d[1])
         if all(a >= b for a, b in zip(self.strides, self.strides[1:], strict=False)):
             dims = list(zip(self.sizes, self.strides, strict=True))
