@@ -15,6 +15,10 @@ from headrace.runtime.kernel import Kernel
 from headrace.runtime.program import Program
 
 
+DECISIONS = ("division", "layout")
+"""Optimisations only the front-end has."""
+
+
 @dataclass(frozen=True)
 class Options:
     """How to compile: optimisations to leave out, a plan (JSON data) to replay, search effort, scalar arguments."""
@@ -28,6 +32,7 @@ class Options:
 def compile_kernel(kernel: Kernel, device: Device | str, options: Options) -> Program:
     """The kernel as a program for the device; HeadraceError when it cannot be scheduled there."""
     device = find_device(device) if isinstance(device, str) else device
+    _require_known(options.without)
     start = time.perf_counter()
     match kernel.level:
         case "ktir":
@@ -38,6 +43,16 @@ def compile_kernel(kernel: Kernel, device: Device | str, options: Options) -> Pr
             program = _from_dfir(kernel, device)
     program.meta["compile_ms"] = round(1e3 * (time.perf_counter() - start), 3)
     return program
+
+
+def _require_known(without: tuple[str, ...]) -> None:
+    """HeadraceError for a name that no optimisation has; `schedule.` and `decide.` restrict a name to one room."""
+    from headrace.schedule.search import OPTIMISATIONS
+
+    known = (*OPTIMISATIONS, *DECISIONS)
+    for name in without:
+        if name.removeprefix("schedule.").removeprefix("decide.") not in known:
+            raise HeadraceError(f"--without {name}: no such optimisation", hint=f"names are {', '.join(known)}")
 
 
 def _from_ktir(kernel: Kernel, device: Device, options: Options) -> Program:
