@@ -12,7 +12,6 @@ from math import gcd
 
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
-    AffineBinaryOpKind,
     AffineConstantExpr,
     AffineConstraintExpr,
     AffineConstraintKind,
@@ -22,8 +21,8 @@ from xdsl.ir.affine import (
     AffineSet,
     AffineSymExpr,
 )
+from xdsl.ir.affine import AffineBinaryOpKind as Kind
 
-Kind = AffineBinaryOpKind
 ZERO = AffineConstantExpr(0)
 
 
@@ -52,7 +51,7 @@ def _split(e: AffineExpr, kind: Kind) -> tuple[AffineExpr, int] | None:
 def largest_divisor(e: AffineExpr) -> int:
     """A number that divides every value of `e` (0 for the constant 0)."""
     if isinstance(e, AffineConstantExpr):
-        return abs(e.value)
+        return abs(int(e.value))
     if not isinstance(e, AffineBinaryOpExpr):
         return 1
     if e.kind is Kind.Mul:

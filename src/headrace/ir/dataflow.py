@@ -50,7 +50,7 @@ from headrace.ir import syntax
 from headrace.ir.syntax import INDEX
 from headrace.ir.words import WordAttr
 
-# -- types and attributes --------------------------------------------------------------------------------------
+# -- types and attributes -----------------------------------------------------------------------------------
 
 
 class Direction(StrEnum):
@@ -146,7 +146,7 @@ class CustomType(ParametrizedAttribute, TypeAttribute):
 
 VECTOR = VectorType | CustomVectorType
 
-# -- units -------------------------------------------------------------------------------------------------------
+# -- units --------------------------------------------------------------------------------------------------
 
 
 @irdl_op_definition
@@ -161,7 +161,7 @@ class GetUnitOp(IRDLOperation):
     traits = traits_def(NoMemoryEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> GetUnitOp:
+    def parse(cls, parser: Parser) -> Any:
         properties, attributes = syntax.attr_dict(parser, cls)
         parser.parse_punctuation(":")
         return cls.create(result_types=syntax.types(parser), properties=properties, attributes=attributes)
@@ -226,7 +226,7 @@ class ProgramUnitOp(IRDLOperation):
     traits = traits_def(SingleBlockImplicitTerminator(ReturnOp))
 
     @classmethod
-    def parse(cls, parser: Parser) -> ProgramUnitOp:
+    def parse(cls, parser: Parser) -> Any:
         args = []
         if parser.parse_optional_keyword("iter_arg"):
             parser.parse_punctuation(":")
@@ -267,7 +267,7 @@ class CreateGroupOp(IRDLOperation):
     result = result_def(IndexType)
 
     @classmethod
-    def parse(cls, parser: Parser) -> CreateGroupOp:
+    def parse(cls, parser: Parser) -> Any:
         with parser.in_parens():
             found = syntax.optional_names(parser)
             units = syntax.index_values(parser, found)
@@ -301,7 +301,7 @@ class CreateMulticastGroupOp(IRDLOperation):
     result = result_def(IndexType)
 
     @classmethod
-    def parse(cls, parser: Parser) -> CreateMulticastGroupOp:
+    def parse(cls, parser: Parser) -> Any:
         with parser.in_parens():
             producer = parser.parse_operand(INDEX)
             parser.parse_punctuation("->")
@@ -322,14 +322,14 @@ class CreateMulticastGroupOp(IRDLOperation):
         syntax.print_types(printer, [self.result.type])
 
 
-# -- signals and messages ----------------------------------------------------------------------------------------
+# -- signals and messages ----------------------------------------------------------------------------------
 
 
 class _Signal(IRDLOperation, ABC):
     """`%unit attr-dict : index`."""
 
     @classmethod
-    def parse(cls, parser: Parser) -> _Signal:
+    def parse(cls, parser: Parser) -> Any:
         unit = parser.parse_operand(INDEX)
         properties, attributes = syntax.attr_dict(parser, cls)
         parser.parse_punctuation(":")
@@ -389,7 +389,7 @@ class SendOp(IRDLOperation):
     dbgName = opt_prop_def(StringAttr)
 
     @classmethod
-    def parse(cls, parser: Parser) -> SendOp:
+    def parse(cls, parser: Parser) -> Any:
         to = parser.parse_operand(INDEX)
         parser.parse_punctuation(",")
         data = parser.parse_unresolved_operand()
@@ -414,7 +414,7 @@ class ReceiveOp(IRDLOperation):
     result = result_def(VECTOR)
 
     @classmethod
-    def parse(cls, parser: Parser) -> ReceiveOp:
+    def parse(cls, parser: Parser) -> Any:
         sender = parser.parse_operand(INDEX)
         properties, attributes = syntax.attr_dict(parser, cls)
         parser.parse_punctuation(":")
@@ -431,7 +431,7 @@ class ReceiveOp(IRDLOperation):
         syntax.print_types(printer, [self.result.type])
 
 
-# -- views -------------------------------------------------------------------------------------------------------
+# -- views -------------------------------------------------------------------------------------------------
 
 
 @irdl_op_definition
@@ -445,7 +445,7 @@ class GetLogicalMemoryViewOp(IRDLOperation):
     result = result_def(MemRefType)
 
     @classmethod
-    def parse(cls, parser: Parser) -> GetLogicalMemoryViewOp:
+    def parse(cls, parser: Parser) -> Any:
         unit = parser.parse_operand(INDEX)
         parser.parse_punctuation(",")
         start = parser.parse_operand(INDEX)
@@ -494,7 +494,7 @@ class GetPagedLogicalMemoryViewOp(IRDLOperation):
     result = result_def(MemRefType)
 
     @classmethod
-    def parse(cls, parser: Parser) -> GetPagedLogicalMemoryViewOp:
+    def parse(cls, parser: Parser) -> Any:
         unit = parser.parse_operand(INDEX)
         parser.parse_punctuation(",")
         start = parser.parse_operand(INDEX)

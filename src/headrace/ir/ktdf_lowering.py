@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Dialect
 from xdsl.irdl import IRDLOperation, irdl_op_definition, region_def, traits_def, var_operand_def
@@ -22,7 +24,7 @@ class ExecuteOnOp(IRDLOperation):
     traits = traits_def(NoTerminator())
 
     @classmethod
-    def parse(cls, parser: Parser) -> ExecuteOnOp:
+    def parse(cls, parser: Parser) -> Any:
         units = syntax.index_values(parser, syntax.optional_names(parser))
         region = syntax.braced_region(parser)
         return cls.create(operands=units, regions=[region], attributes=parser.parse_optional_attr_dict())
@@ -41,7 +43,7 @@ class SignalOp(IRDLOperation):
     units = var_operand_def(IndexType)
 
     @classmethod
-    def parse(cls, parser: Parser) -> SignalOp:
+    def parse(cls, parser: Parser) -> Any:
         units = syntax.index_values(parser, syntax.optional_names(parser))
         return cls.create(operands=units, attributes=parser.parse_optional_attr_dict())
 

@@ -54,10 +54,11 @@ class FastLexer(MLIRLexer):
     """The stock lexer, with the common tokens taken by `_MASTER`."""
 
     def lex(self) -> Any:
-        match = _MASTER.match(self.input.content, self.pos)
+        position = int(self.pos)  # type: ignore[has-type]
+        match = _MASTER.match(self.input.content, position)
         if match is None:  # floats, hexadecimal, escapes, `@name`, `...`, the end of the text
             return super().lex()
-        group = match.lastgroup
+        group = str(match.lastgroup)
         start, end = match.span(group)
         text = match.group(group)
         self.pos = end

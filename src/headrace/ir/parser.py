@@ -27,6 +27,7 @@ from xdsl.parser.generic_parser import ParserState
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING as _KIND
 from xdsl.utils.mlir_lexer import MLIRTokenKind as Kind
 
 from headrace.ir.affine_syntax import AffineSyntax
@@ -70,6 +71,37 @@ class TextParser(Parser):
         self._first_use: dict[str, tuple[Any, tuple[str, ...]]] = {}
         self._open: list[tuple[int, type[Operation]]] = []
 
+    # -- tokens (the hot path: as in xDSL, with fewer calls) -----------------------------------------------
+
+    def _consume_token(self, expected_kind: Any = None) -> Any:
+        state = self._parser_state
+        token = state.current_token
+        state.current_token = state.lexer.lex()
+        return token
+
+    def _parse_optional_token(self, expected_kind: Any) -> Any:
+        state = self._parser_state
+        token = state.current_token
+        if token.kind is not expected_kind:
+            return None
+        state.current_token = state.lexer.lex()
+        return token
+
+    def parse_optional_punctuation(self, punctuation: Any) -> Any:
+        return punctuation if self._parse_optional_token(_KIND[punctuation]) is not None else None
+
+    def parse_punctuation(self, punctuation: Any, context_msg: str = "") -> Any:
+        if self._parse_optional_token(_KIND[punctuation]) is None:
+            self.raise_error(f"expected '{punctuation}'{context_msg}")
+        return punctuation
+
+    def parse_optional_characters(self, text: str) -> Any:
+        state = self._parser_state
+        if state.current_token.text != text:
+            return None
+        state.current_token = state.lexer.lex()
+        return text
+
     # -- operations ----------------------------------------------------------------------------------------
 
     def parse_operation(self) -> Operation:
@@ -106,7 +138,9 @@ class TextParser(Parser):
             first += size
 
     def _op_type(self, name: str, token: Any) -> type[Operation]:
-        found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        found: type[Operation] | None = self.ctx.get_optional_op(
+            name, dialect_stack=self._parser_state.dialect_stack
+        )
         if found is None:
             raise UnknownName(token.span, f"unknown operation '{name}'", name)
         return found
@@ -144,12 +178,19 @@ class TextParser(Parser):
     def parse_optional_region(self, arguments: Any = None) -> Any:
         if not self._open or not self._open[-1][1].has_trait(IsolatedFromAbove):
             return super().parse_optional_region(arguments)
-        outer = self.ssa_values, self.forward_ssa_references, self._first_use
-        self.ssa_values, self.forward_ssa_references, self._first_use = {}, {}, {}
+        names: dict[str, Any] = self.ssa_values
+        pending: dict[str, Any] = self.forward_ssa_references
+        used = self._first_use
+        self._scope({}, {}, {})
         region = super().parse_optional_region(arguments)
         self.check_defined()
-        self.ssa_values, self.forward_ssa_references, self._first_use = outer
+        self._scope(names, pending, used)
         return region
+
+    def _scope(self, names: dict[str, Any], pending: dict[str, Any], used: dict[str, Any]) -> None:
+        self.ssa_values = names
+        self.forward_ssa_references = pending
+        self._first_use = used
 
     def check_defined(self) -> None:
         """Raise UndefinedValue for the first name that was used and never defined."""

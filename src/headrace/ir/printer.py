@@ -102,9 +102,8 @@ class TextPrinter(Printer):
         """The name of `value` without `%`, chosen at its first appearance."""
         known = self._ssa_values.get(value)
         if known is None:
-            known = self._fresh(value.name_hint)
-            self._ssa_values[value] = known
-        return known
+            known = self._ssa_values[value] = self._fresh(value.name_hint)
+        return str(known)
 
     def _fresh(self, hint: str | None) -> str:
         if hint is None:

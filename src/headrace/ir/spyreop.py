@@ -40,7 +40,7 @@ from xdsl.utils.str_enum import StrEnum
 from headrace.ir import syntax
 from headrace.ir.words import WordAttr
 
-# -- types -------------------------------------------------------------------------------------------------------
+# -- types --------------------------------------------------------------------------------------------------
 
 
 @irdl_attr_definition
@@ -72,7 +72,7 @@ FUSED: dict[type[Attribute], type[ParametrizedAttribute]] = {
     Float32Type: FP32FusedType,
 }
 
-# -- one or two operands of the result's type -----------------------------------------------------------------------
+# -- one or two operands of the result's type ---------------------------------------------------------------
 
 
 class UnaryOp(IRDLOperation, ABC):
@@ -84,7 +84,7 @@ class UnaryOp(IRDLOperation, ABC):
     ALLOWED: ClassVar[tuple[type, ...]] = (Float16Type, DF16Type, Float32Type)
 
     @classmethod
-    def parse(cls, parser: Parser) -> UnaryOp:
+    def parse(cls, parser: Parser) -> Any:
         name = parser.parse_unresolved_operand()
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
@@ -155,7 +155,7 @@ class RealDivOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> RealDivOp:
+    def parse(cls, parser: Parser) -> Any:
         found = syntax.names(parser)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
@@ -184,7 +184,7 @@ class SoftplusOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> SoftplusOp:
+    def parse(cls, parser: Parser) -> Any:
         name = parser.parse_unresolved_operand()
         properties: dict[str, Attribute] = {}
         for key in ("beta", "threshold"):
@@ -216,7 +216,7 @@ class SoftplusOp(IRDLOperation):
             )
 
 
-# -- integers and addresses -----------------------------------------------------------------------------------------
+# -- integers and addresses --------------------------------------------------------------------------------
 
 
 class IntegerOp(IRDLOperation, ABC):
@@ -229,7 +229,7 @@ class IntegerOp(IRDLOperation, ABC):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> IntegerOp:
+    def parse(cls, parser: Parser) -> Any:
         operands = [parser.resolve_operand(u, cls.KIND) for u in syntax.names(parser)]
         attributes = parser.parse_optional_attr_dict()
         return cls.create(operands=operands, result_types=[cls.KIND], attributes=attributes)
@@ -274,7 +274,7 @@ class Idx32ToAddrOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> Idx32ToAddrOp:
+    def parse(cls, parser: Parser) -> Any:
         index = parser.resolve_operand(parser.parse_unresolved_operand(), i32)
         properties: dict[str, Attribute] = {}
         dynamic: list[SSAValue] = []
@@ -305,7 +305,7 @@ class Idx32ToAddrOp(IRDLOperation):
             raise VerifyException("base and stride must both be given, as numbers or as operands")
 
 
-# -- normalisation ----------------------------------------------------------------------------------------------------
+# -- normalisation -----------------------------------------------------------------------------------------
 
 
 class KeywordOp(IRDLOperation, ABC):
@@ -317,7 +317,7 @@ class KeywordOp(IRDLOperation, ABC):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> KeywordOp:
+    def parse(cls, parser: Parser) -> Any:
         found = [parser.parse_unresolved_operand()]
         for word in cls.WORDS:
             if cls.OPTIONAL and not syntax.at(parser, word):
@@ -402,7 +402,7 @@ class LayerNormScaleFusedOp(FusedOp):
     name = "spyreop.layernormscale_fused"
 
 
-# -- constants, reductions ----------------------------------------------------------------------------------------------
+# -- constants, reductions ---------------------------------------------------------------------------------
 
 
 @irdl_op_definition
@@ -413,7 +413,7 @@ class ConstantOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> ConstantOp:
+    def parse(cls, parser: Parser) -> Any:
         start = parser.pos
         value = parser.parse_attribute()
         if not isinstance(value, FloatAttr):
@@ -469,7 +469,7 @@ class SliceReductionOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> SliceReductionOp:
+    def parse(cls, parser: Parser) -> Any:
         name = parser.parse_unresolved_operand()
         properties, attributes = syntax.attr_dict(parser, cls)
         parser.parse_punctuation(":")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xdsl.dialects.builtin import IndexType, IntegerAttr, Signedness
 from xdsl.ir import Dialect, Operation
 from xdsl.irdl import (
@@ -69,7 +71,7 @@ class SymbolImmutableMappingOp(IRDLOperation):
     traits = traits_def(NoMemoryEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> SymbolImmutableMappingOp:
+    def parse(cls, parser: Parser) -> Any:
         keys, values = syntax.mapping(parser)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
@@ -98,7 +100,7 @@ class QueryMapOp(IRDLOperation):
     traits = traits_def(NoMemoryEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> QueryMapOp:
+    def parse(cls, parser: Parser) -> Any:
         operands = syntax.query(parser)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")

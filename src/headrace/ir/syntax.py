@@ -24,7 +24,7 @@ T = TypeVar("T")
 Attributes = dict[str, Attribute]
 
 
-# -- looking ahead -------------------------------------------------------------------------------------------
+# -- looking ahead -----------------------------------------------------------------------------------------
 
 
 def at(parser: Parser, text: str) -> bool:
@@ -37,7 +37,7 @@ def at_alias(parser: Parser) -> bool:
     return bool(parser._current_token.kind is MLIRTokenKind.HASH_IDENT)
 
 
-# -- operands ------------------------------------------------------------------------------------------------
+# -- operands ----------------------------------------------------------------------------------------------
 
 
 def names(parser: Parser, delimiter: Any = Parser.Delimiter.NONE) -> list[UnresolvedOperand]:
@@ -94,7 +94,7 @@ def print_arrow_types(printer: Printer, found: Sequence[Attribute]) -> None:
         printer.print_string(")")
 
 
-# -- types without their prefix ------------------------------------------------------------------------------
+# -- types without their prefix ----------------------------------------------------------------------------
 
 
 def short_type(parser: Parser, cls: type[ParametrizedAttribute]) -> ParametrizedAttribute:
@@ -112,7 +112,7 @@ def print_short_type(printer: Printer, found: Attribute) -> None:
     found.print_parameters(printer)
 
 
-# -- attributes ----------------------------------------------------------------------------------------------
+# -- attributes --------------------------------------------------------------------------------------------
 
 
 def attr_dict(parser: Parser, cls: type[IRDLOperation]) -> tuple[Attributes, Attributes]:
@@ -145,7 +145,7 @@ def integer(value: int) -> IntegerAttr[Any]:
     return IntegerAttr(value, i64)
 
 
-# -- subscripts ----------------------------------------------------------------------------------------------
+# -- subscripts --------------------------------------------------------------------------------------------
 
 
 def subscripts(
@@ -215,7 +215,7 @@ def one_subscript(parser: Parser) -> tuple[AffineMap, list[UnresolvedOperand]]:
     return _subscripts(parser, lambda read: [read()])
 
 
-# -- index lists ---------------------------------------------------------------------------------------------
+# -- index lists -------------------------------------------------------------------------------------------
 
 
 def index_sizes(parser: Parser) -> tuple[list[UnresolvedOperand], DenseArrayBase[Any]]:
@@ -247,7 +247,7 @@ def dense_list(parser: Parser, keyword: str) -> DenseArrayBase[Any]:
     return DenseArrayBase.from_list(i64, found)
 
 
-# -- regions -------------------------------------------------------------------------------------------------
+# -- regions -----------------------------------------------------------------------------------------------
 
 
 def braced_region(parser: Parser, arguments: Sequence[Any] | None = None) -> Any:
@@ -274,7 +274,7 @@ def keep(value: T | None, make: Callable[[T], Attribute]) -> Attribute | None:
     return None if value is None else make(value)
 
 
-# -- names ---------------------------------------------------------------------------------------------------
+# -- names -------------------------------------------------------------------------------------------------
 
 
 def set_name(value: SSAValue, name: str) -> None:
@@ -302,7 +302,7 @@ def name_like(printer: Printer, value: SSAValue, other: SSAValue) -> None:
         rename(value, other)
 
 
-# -- maps of the uniform and symbol dialects -------------------------------------------------------------------
+# -- maps of the uniform and symbol dialects ---------------------------------------------------------------
 
 
 def mapping(parser: Parser) -> tuple[list[UnresolvedOperand], list[UnresolvedOperand]]:

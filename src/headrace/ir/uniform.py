@@ -49,7 +49,7 @@ class DefImmutableMappingOp(IRDLOperation):
     traits = traits_def(NoMemoryEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> DefImmutableMappingOp:
+    def parse(cls, parser: Parser) -> Any:
         start = parser.pos
         keys, values = syntax.mapping(parser)
         attributes = parser.parse_optional_attr_dict()
@@ -105,7 +105,7 @@ class QueryMapOp(IRDLOperation):
     traits = traits_def(NoMemoryEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> QueryMapOp:
+    def parse(cls, parser: Parser) -> Any:
         operands = syntax.query(parser)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
@@ -117,7 +117,7 @@ class QueryMapOp(IRDLOperation):
         syntax.print_types(printer, [self.result.type])
 
 
-# -- regions per set of units --------------------------------------------------------------------------------------
+# -- regions per set of units ------------------------------------------------------------------------------
 
 
 def _unit_regions(parser: Parser) -> tuple[list[SSAValue], list[Region], ArrayAttr[Any]]:
@@ -195,7 +195,7 @@ class UniformizeRegionsOp(IRDLOperation):
     res = var_result_def(AnyAttr())
 
     @classmethod
-    def parse(cls, parser: Parser) -> UniformizeRegionsOp:
+    def parse(cls, parser: Parser) -> Any:
         results = syntax.arrow_types(parser) if parser.parse_optional_punctuation("->") else []
         units, regions, sizes = _unit_regions(parser)
         properties, attributes = syntax.attr_dict(parser, cls)
@@ -231,7 +231,7 @@ class EqualizePatternOp(IRDLOperation):
     bodies = var_region_def("single_block")
 
     @classmethod
-    def parse(cls, parser: Parser) -> EqualizePatternOp:
+    def parse(cls, parser: Parser) -> Any:
         units, regions, sizes = _unit_regions(parser)
         properties, attributes = syntax.attr_dict(parser, cls)
         return cls.create(

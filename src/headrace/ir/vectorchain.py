@@ -45,7 +45,7 @@ from headrace.ir.words import WordAttr
 
 VECTOR = VectorType | CustomVectorType
 
-# -- attributes --------------------------------------------------------------------------------------------------
+# -- attributes ---------------------------------------------------------------------------------------------
 
 
 class BinaryOperator(StrEnum):
@@ -117,7 +117,7 @@ class EvalOrderAttr(WordAttr):
     WORDS: ClassVar = EvalOrder
 
 
-# -- the common form ----------------------------------------------------------------------------------------------
+# -- the common form ---------------------------------------------------------------------------------------
 
 
 class VectorOp(IRDLOperation, ABC):
@@ -127,7 +127,7 @@ class VectorOp(IRDLOperation, ABC):
     DEFAULTS: ClassVar[dict[str, Attribute]] = {}
 
     @classmethod
-    def parse(cls, parser: Parser) -> VectorOp:
+    def parse(cls, parser: Parser) -> Any:
         found = [parser.parse_unresolved_operand()]
         for separator in cls.separators():
             parser.parse_punctuation(separator)
@@ -193,7 +193,7 @@ def _lanes(kind: Any) -> int:
     return int(kind.num.data) if isinstance(kind, CustomVectorType) else int(kind.element_count())
 
 
-# -- ops of one, two, three operands --------------------------------------------------------------------------------
+# -- ops of one, two, three operands -----------------------------------------------------------------------
 
 
 class UnaryOp(VectorOp, ABC):
@@ -421,7 +421,7 @@ class ElementWiseSelectionOp(VectorOp):
         return ("?", ":")
 
 
-# -- ops of their own form ------------------------------------------------------------------------------------------
+# -- ops of their own form ---------------------------------------------------------------------------------
 
 
 @irdl_op_definition
@@ -435,7 +435,7 @@ class CreateAffineMaskOp(IRDLOperation):
     traits = traits_def(NoMemoryEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> CreateAffineMaskOp:
+    def parse(cls, parser: Parser) -> Any:
         param = syntax.index_values(parser, syntax.optional_names(parser))
         properties, attributes = syntax.attr_dict(parser, cls)
         parser.parse_punctuation(":")
@@ -478,7 +478,7 @@ class ConstantBitstreamOp(IRDLOperation):
         return [v.value.data for v in self.value]
 
     @classmethod
-    def parse(cls, parser: Parser) -> ConstantBitstreamOp:
+    def parse(cls, parser: Parser) -> Any:
         properties, attributes = syntax.attr_dict(parser, cls)
         parser.parse_punctuation(":")
         return cls.create(properties=properties, attributes=attributes, result_types=[parser.parse_type()])
@@ -530,7 +530,7 @@ class ShuffleOp(IRDLOperation):
     traits = traits_def(NoMemoryEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> ShuffleOp:
+    def parse(cls, parser: Parser) -> Any:
         parser.parse_keyword("input")
         with parser.in_parens():
             found = [parser.parse_unresolved_operand()]

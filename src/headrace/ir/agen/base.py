@@ -129,7 +129,7 @@ def resolve(parser: Parser, names: list[UnresolvedOperand], before: str = ":") -
     return list(parser.resolve_operands(names, syntax.types(parser), start))
 
 
-# -- rules -------------------------------------------------------------------------------------------------------
+# -- rules -------------------------------------------------------------------------------------------------
 
 
 def check_operands(what: str, amap: AffineMapAttr, operands: Any) -> None:

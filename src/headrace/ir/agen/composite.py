@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xdsl.dialects.builtin import (
     I32,
     AffineMapAttr,
@@ -61,7 +63,7 @@ class CompositeLoadAndStoreOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> CompositeLoadAndStoreOp:
+    def parse(cls, parser: Parser) -> Any:
         src, dst = base.labelled(parser, "src"), base.labelled(parser, "dst")
         symbols = base.time_symbols(parser)
         vector = base.load_iv(parser)
@@ -118,7 +120,7 @@ class CompositeLoadOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> CompositeLoadOp:
+    def parse(cls, parser: Parser) -> Any:
         side = base.Side(parser)
         symbols = base.time_symbols(parser)
         vector = base.vector_argument(parser)
@@ -167,7 +169,7 @@ class CompositeStoreOp(IRDLOperation):
     traits = traits_def(MemoryWriteEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> CompositeStoreOp:
+    def parse(cls, parser: Parser) -> Any:
         side = base.Side(parser)
         symbols = base.time_symbols(parser)
         properties, attributes = syntax.attr_dict(parser, cls)
@@ -206,7 +208,7 @@ class CompositeMemoryInterleaveOp(IRDLOperation):
     traits = traits_def(SingleBlockImplicitTerminator(YieldOp))
 
     @classmethod
-    def parse(cls, parser: Parser) -> CompositeMemoryInterleaveOp:
+    def parse(cls, parser: Parser) -> Any:
         properties, attributes = syntax.attr_dict(parser, cls)
         region = syntax.braced_region(parser)
         if not isinstance(region.block.last_op, YieldOp):

@@ -71,7 +71,7 @@ class IndirectVectorLoadOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> IndirectVectorLoadOp:
+    def parse(cls, parser: Parser) -> Any:
         indirect, direct, multicast = _sides(parser)
         properties, attributes = syntax.attr_dict(parser, cls)
         parser.parse_punctuation(":")
@@ -116,7 +116,7 @@ class IndirectVectorStoreOp(IRDLOperation):
     traits = traits_def(MemoryWriteEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> IndirectVectorStoreOp:
+    def parse(cls, parser: Parser) -> Any:
         value = parser.parse_unresolved_operand()
         indirect, direct, multicast = _sides(parser)
         properties, attributes = syntax.attr_dict(parser, cls)
@@ -162,7 +162,7 @@ class CompositeIndirectLoadOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> CompositeIndirectLoadOp:
+    def parse(cls, parser: Parser) -> Any:
         indirect, direct, multicast = _sides(parser)
         symbols = base.time_symbols(parser)
         vector = base.load_iv(parser)
@@ -212,7 +212,7 @@ class CompositeIndirectStoreOp(IRDLOperation):
     traits = traits_def(MemoryWriteEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> CompositeIndirectStoreOp:
+    def parse(cls, parser: Parser) -> Any:
         indirect, direct, multicast = _sides(parser)
         symbols = base.time_symbols(parser)
         properties, attributes = syntax.attr_dict(parser, cls)
@@ -280,7 +280,7 @@ class CompositeIndirectLoadAndStoreOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> CompositeIndirectLoadAndStoreOp:
+    def parse(cls, parser: Parser) -> Any:
         sides: dict[str, Side] = {}
         for label, _ in _FOUR:
             if label.startswith("direct") or syntax.at(parser, label):

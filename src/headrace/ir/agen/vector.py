@@ -59,7 +59,7 @@ class VectorLoadOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> VectorLoadOp:
+    def parse(cls, parser: Parser) -> Any:
         side = base.Side(parser)
         multicast = base.multicast(parser)
         properties, attributes = syntax.attr_dict(parser, cls)
@@ -100,7 +100,7 @@ class VectorStoreOp(IRDLOperation):
     traits = traits_def(MemoryWriteEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> VectorStoreOp:
+    def parse(cls, parser: Parser) -> Any:
         value = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         side = base.Side(parser)
@@ -185,7 +185,7 @@ class SymbolicVectorLoadOp(_Symbolic):
         return rest[0] if rest else None
 
     @classmethod
-    def parse(cls, parser: Parser) -> SymbolicVectorLoadOp:
+    def parse(cls, parser: Parser) -> Any:
         memref = parser.parse_unresolved_operand()
         indices, strides = _symbolic(parser)
         multicast = []
@@ -232,7 +232,7 @@ class SymbolicVectorStoreOp(_Symbolic):
     traits = traits_def(MemoryWriteEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> SymbolicVectorStoreOp:
+    def parse(cls, parser: Parser) -> Any:
         value = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         memref = parser.parse_unresolved_operand()
@@ -272,7 +272,7 @@ class SetTransferMaskStateOp(IRDLOperation):
     result = result_def(VECTOR)
 
     @classmethod
-    def parse(cls, parser: Parser) -> SetTransferMaskStateOp:
+    def parse(cls, parser: Parser) -> Any:
         parser.parse_keyword("mask_value")
         with parser.in_parens():
             mask = parser.parse_operand(INDEX)
@@ -281,10 +281,10 @@ class SetTransferMaskStateOp(IRDLOperation):
         found = []
         for key in sorted(k for k in attributes if re.fullmatch(r"mask[A-Z]", k)):
             text = attributes[key]
-            match = _MASK.fullmatch(text.data.strip()) if isinstance(text, StringAttr) else None
-            if match is None:
+            counts = _MASK.findall(text.data) if isinstance(text, StringAttr) else []
+            if len(counts) != 1:
                 parser.raise_error(f"{key} must read (unmasked = N : i32, masked = M : i32)", start)
-            found.append((int(match.group(1)), int(match.group(2))))
+            found.append((int(counts[0][0]), int(counts[0][1])))
         if found:
             properties["num_unmasked_elements"] = ArrayAttr(IntegerAttr(u, i32) for u, _ in found)
             properties["num_masked_elements"] = ArrayAttr(IntegerAttr(m, i32) for _, m in found)

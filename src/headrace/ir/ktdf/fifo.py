@@ -77,7 +77,7 @@ class ReadFromFifoOp(IRDLOperation):
     result = result_def(TensorType | MemRefType)
 
     @classmethod
-    def parse(cls, parser: Parser) -> ReadFromFifoOp:
+    def parse(cls, parser: Parser) -> Any:
         name = parser.parse_unresolved_operand()
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
@@ -105,7 +105,7 @@ class WriteToFifoOp(IRDLOperation):
     fifo_slot = operand_def(FifoSlotType)
 
     @classmethod
-    def parse(cls, parser: Parser) -> WriteToFifoOp:
+    def parse(cls, parser: Parser) -> Any:
         data = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         slot = parser.parse_unresolved_operand()
@@ -148,7 +148,7 @@ class OpaqueOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
 
     @classmethod
-    def parse(cls, parser: Parser) -> OpaqueOp:
+    def parse(cls, parser: Parser) -> Any:
         template = StringAttr(parser.parse_str_literal())
         properties, attributes = syntax.attr_dict(parser, cls)
         results = syntax.types(parser) if parser.parse_optional_punctuation("->") else []

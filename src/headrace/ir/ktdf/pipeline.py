@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import I64, ArrayAttr, IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
@@ -41,7 +42,7 @@ class PipelineOp(IRDLOperation):
     traits = traits_def(NoTerminator())
 
     @classmethod
-    def parse(cls, parser: Parser) -> PipelineOp:
+    def parse(cls, parser: Parser) -> Any:
         properties = {}
         if parser.parse_optional_keyword("modulo"):
             with parser.in_parens():
@@ -83,7 +84,7 @@ class StageOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
 
     @classmethod
-    def parse(cls, parser: Parser) -> StageOp:
+    def parse(cls, parser: Parser) -> Any:
         operands = [_tokens(parser, "depends_in"), _tokens(parser, "depends_out")]
         region = syntax.braced_region(parser)
         properties, attributes = syntax.attr_dict(parser, cls)
@@ -146,7 +147,7 @@ class PrivateOp(IRDLOperation):
     traits = traits_def(HasParent(PipelineOp))
 
     @classmethod
-    def parse(cls, parser: Parser) -> PrivateOp:
+    def parse(cls, parser: Parser) -> Any:
         results = []
         if parser.parse_optional_punctuation("->"):
             results = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
@@ -206,7 +207,7 @@ class ParallelOp(IRDLOperation):
     irdl_options = (SameVariadicOperandSize(), ParsePropInAttrDict())
 
     @classmethod
-    def parse(cls, parser: Parser) -> ParallelOp:
+    def parse(cls, parser: Parser) -> Any:
         args = parser.parse_comma_separated_list(
             parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=False)
         )

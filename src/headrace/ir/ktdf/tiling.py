@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, MemRefType
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
@@ -69,7 +71,7 @@ class DeriveSizeOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> DeriveSizeOp:
+    def parse(cls, parser: Parser) -> Any:
         ivs, sizes = _pairs(parser)
         parser.parse_keyword("total_size")
         parser.parse_punctuation("=")
@@ -103,7 +105,7 @@ class LinearizeIndexOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> LinearizeIndexOp:
+    def parse(cls, parser: Parser) -> Any:
         ivs, strides = _pairs(parser)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
@@ -149,7 +151,7 @@ class SelectMemrefOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> SelectMemrefOp:
+    def parse(cls, parser: Parser) -> Any:
         phase = parser.parse_operand(INDEX)
         found = syntax.names(parser, parser.Delimiter.SQUARE)
         attributes = parser.parse_optional_attr_dict()

@@ -48,7 +48,7 @@ class DataTransferOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
 
     @classmethod
-    def parse(cls, parser: Parser) -> DataTransferOp:
+    def parse(cls, parser: Parser) -> Any:
         parser.parse_keyword("from")
         source = _side(parser)
         parser.parse_keyword("to")
@@ -134,7 +134,10 @@ class DataTransferOp(IRDLOperation):
 def _side(parser: Parser) -> tuple[Any, Attribute | None, list[Any], list[Any], Any]:
     """(value, map, index names, size names, static sizes) of `%m[…] size […]`."""
     value = parser.parse_unresolved_operand()
-    amap, indices, sizes, static = None, [], [], None
+    amap: Attribute | None = None
+    indices: list[Any] = []
+    sizes: list[Any] = []
+    static: Any = None
     if syntax.at(parser, "["):
         found, indices = syntax.subscripts(parser)
         amap = AffineMapAttr(found)

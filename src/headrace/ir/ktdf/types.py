@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntAttr
 from xdsl.dialects.utils import EnumAttribute
@@ -66,7 +67,7 @@ class LoopTypeAttr(EnumAttribute[LoopKind]):
     name = "ktdf.loop_type"
 
     @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> LoopKind:
+    def parse_parameter(cls, parser: AttrParser) -> Any:
         with parser.in_angle_brackets():
             return parser.parse_str_enum(LoopKind)
 

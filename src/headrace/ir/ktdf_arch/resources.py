@@ -91,7 +91,7 @@ class MemoryOp(IRDLOperation):
     result = result_def(MemoryType)
 
     @classmethod
-    def parse(cls, parser: Parser) -> MemoryOp:
+    def parse(cls, parser: Parser) -> Any:
         properties, attributes = _header(parser, cls)
         return cls.create(properties=properties, attributes=attributes, result_types=[MemoryType()])
 
@@ -116,7 +116,7 @@ class ExecUnitOp(IRDLOperation):
     result = result_def(ExecUnitType)
 
     @classmethod
-    def parse(cls, parser: Parser) -> ExecUnitOp:
+    def parse(cls, parser: Parser) -> Any:
         properties, attributes = _header(parser, cls)
         return cls.create(properties=properties, attributes=attributes, result_types=[ExecUnitType()])
 
@@ -139,7 +139,7 @@ class SwitchOp(IRDLOperation):
     ports = var_result_def(PortType)
 
     @classmethod
-    def parse(cls, parser: Parser) -> SwitchOp:
+    def parse(cls, parser: Parser) -> Any:
         name = parser.parse_optional_symbol_name()
         with parser.in_square_brackets():
             count = parser.parse_integer(allow_negative=False)
@@ -199,7 +199,7 @@ class DatapathOp(IRDLOperation):
     target = operand_def(ENDPOINT)
 
     @classmethod
-    def parse(cls, parser: Parser) -> DatapathOp:
+    def parse(cls, parser: Parser) -> Any:
         properties, attributes = _header(parser, cls)
         source = parser.parse_unresolved_operand()
         parser.parse_keyword("to")
@@ -232,7 +232,7 @@ class YieldOp(IRDLOperation):
     traits = traits_def(IsTerminator())
 
     @classmethod
-    def parse(cls, parser: Parser) -> YieldOp:
+    def parse(cls, parser: Parser) -> Any:
         found = syntax.optional_names(parser)
         units = [parser.resolve_operand(u, ExecUnitType()) for u in found]
         return cls.create(operands=units, attributes=parser.parse_optional_attr_dict())
@@ -257,7 +257,7 @@ class GroupOp(IRDLOperation):
     traits = traits_def(IsolatedFromAbove())
 
     @classmethod
-    def parse(cls, parser: Parser) -> GroupOp:
+    def parse(cls, parser: Parser) -> Any:
         properties, attributes = _header(parser, cls)
         parser.parse_keyword("share")
         names = syntax.names(parser, parser.Delimiter.PAREN)
@@ -310,7 +310,7 @@ class PatternsOp(IRDLOperation):
     traits = traits_def(NoTerminator())
 
     @classmethod
-    def parse(cls, parser: Parser) -> PatternsOp:
+    def parse(cls, parser: Parser) -> Any:
         names = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
         properties = {"groups": ArrayAttr(StringAttr(n) for n in names or ())}
         attributes = parser.parse_optional_attr_dict_with_keyword()
@@ -349,7 +349,7 @@ class DeviceOp(IRDLOperation):
     irdl_options = (ParsePropInAttrDict(),)
 
     @classmethod
-    def parse(cls, parser: Parser) -> DeviceOp:
+    def parse(cls, parser: Parser) -> Any:
         name = parser.parse_symbol_name()
         found = parser.parse_optional_attr_dict_with_keyword()
         properties, attributes = syntax.split_attributes(cls, dict(found.data) if found else {})

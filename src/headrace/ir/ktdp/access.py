@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
@@ -91,7 +92,7 @@ class ConstructAccessTileOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> ConstructAccessTileOp:
+    def parse(cls, parser: Parser) -> Any:
         base = parser.parse_unresolved_operand()
         base_map, indices = syntax.subscripts(parser)
         symbols = _symbols(parser)
@@ -194,7 +195,7 @@ def _key(u: UnresolvedOperand) -> Key:
     return u.operand_name, u.index
 
 
-def _replaced(e, dims):  # type: ignore[no-untyped-def]
+def _replaced(e: Any, dims: list[Any]) -> Any:
     """`e` with dim i replaced by dims[i]; structure kept, so that nothing is simplified twice."""
     from xdsl.ir.affine import AffineBinaryOpExpr, AffineSymExpr
 
@@ -229,7 +230,7 @@ class ConstructIndirectAccessTileOp(IRDLOperation):
         return self.region.block.args
 
     @classmethod
-    def parse(cls, parser: Parser) -> ConstructIndirectAccessTileOp:
+    def parse(cls, parser: Parser) -> Any:
         parser.parse_keyword("intermediate_variables")
         variables = syntax.names(parser, parser.Delimiter.PAREN)
         base = parser.parse_unresolved_operand()

@@ -90,7 +90,7 @@ class InterTileProduceOp(IRDLOperation):
     irdl_options = (ParsePropInAttrDict(),)
 
     @classmethod
-    def parse(cls, parser: Parser) -> InterTileProduceOp:
+    def parse(cls, parser: Parser) -> Any:
         tiles = _keyword_set(parser, "producer_tiles_per_group")
         attributes = parser.parse_optional_attr_dict()
         if parser.parse_optional_punctuation(":"):  # an older form repeats the type of the partial
@@ -150,7 +150,7 @@ class InterTileConsumeOp(IRDLOperation):
     irdl_options = (ParsePropInAttrDict(),)
 
     @classmethod
-    def parse(cls, parser: Parser) -> InterTileConsumeOp:
+    def parse(cls, parser: Parser) -> Any:
         with parser.in_parens():
             future = parser.parse_unresolved_operand()
         properties = {"consumer_tiles_per_group": _keyword_set(parser, "consumer_tiles_per_group")}
@@ -195,7 +195,7 @@ class InterTileReduceOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
 
     @classmethod
-    def parse(cls, parser: Parser) -> InterTileReduceOp:
+    def parse(cls, parser: Parser) -> Any:
         start = parser.pos
         futures = syntax.names(parser, parser.Delimiter.PAREN)
         properties = {"consumer_tiles_per_group": _keyword_set(parser, "consumer_tiles_per_group")}
@@ -271,4 +271,4 @@ def _identities(parser: Parser) -> Sequence[Any]:
         if not found:
             return []
         parser.parse_punctuation(":")
-        return parser.resolve_operands(found, syntax.types(parser), start)
+        return list(parser.resolve_operands(found, syntax.types(parser), start))

@@ -36,7 +36,8 @@ class SpyreMemorySpaceAttr(ParametrizedAttribute):
 
     @property
     def space(self) -> SpaceKind:
-        return self._ORDER[self.kind.data]
+        found: SpaceKind = self._ORDER[self.kind.data]
+        return found
 
     @property
     def is_local(self) -> bool:
@@ -86,7 +87,7 @@ class LegacyMemorySpaceAttr(ParametrizedAttribute):
 
     @property
     def is_local(self) -> bool:
-        return self.kind.data == LegacySpace.ct_local.value
+        return str(self.kind.data) == "ct_local"
 
     @property
     def tile(self) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     I32,
@@ -84,7 +86,7 @@ class ConstructMemoryViewOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> ConstructMemoryViewOp:
+    def parse(cls, parser: Parser) -> Any:
         offset = parser.parse_operand(INDEX)
         groups = []
         for keyword in ("sizes", "strides"):
@@ -184,7 +186,7 @@ class LoadOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> LoadOp:
+    def parse(cls, parser: Parser) -> Any:
         name = parser.parse_unresolved_operand()
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
@@ -214,7 +216,7 @@ class StoreOp(IRDLOperation):
     traits = traits_def(MemoryWriteEffect())
 
     @classmethod
-    def parse(cls, parser: Parser) -> StoreOp:
+    def parse(cls, parser: Parser) -> Any:
         data = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         tile = parser.parse_unresolved_operand()
@@ -249,10 +251,11 @@ class RuntimeArgExtractOp(IRDLOperation):
 
     @property
     def extract_kind(self) -> ExtractKind:
-        return list(ExtractKind)[self.kind.value.data]
+        found: ExtractKind = list(ExtractKind)[self.kind.value.data]
+        return found
 
     @classmethod
-    def parse(cls, parser: Parser) -> RuntimeArgExtractOp:
+    def parse(cls, parser: Parser) -> Any:
         kind = parser.parse_str_enum(ExtractKind)
         parser.parse_keyword("from")
         name = parser.parse_unresolved_operand()

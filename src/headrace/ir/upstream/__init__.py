@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import Any
 
 from xdsl.ir import Dialect
 
@@ -31,7 +32,7 @@ def patched(name: str, stock: Callable[[], Dialect]) -> Callable[[], Dialect]:
     return lambda: _with(stock(), import_module(f"headrace.ir.upstream.{module}").OPS)
 
 
-def _with(dialect: Dialect, ours: Sequence[type]) -> Dialect:
+def _with(dialect: Dialect, ours: Sequence[Any]) -> Dialect:
     by_name = {op.name: op for op in ours}
     ops = [by_name.pop(op.name, op) for op in dialect.operations]
     return Dialect(

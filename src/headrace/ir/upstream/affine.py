@@ -69,7 +69,7 @@ class MaxOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> MaxOp:
+    def parse(cls, parser: Parser) -> Any:
         found: MaxOp = _parse(cls, parser)
         return found
 

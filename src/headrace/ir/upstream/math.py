@@ -48,7 +48,7 @@ class _Test(IRDLOperation, ABC):
     irdl_options = (ParsePropInAttrDict(),)
 
     @classmethod
-    def parse(cls, parser: Parser) -> _Test:
+    def parse(cls, parser: Parser) -> Any:
         name = parser.parse_unresolved_operand()
         properties, attributes = syntax.attr_dict(parser, cls)
         parser.parse_punctuation(":")
@@ -114,7 +114,7 @@ class ClampFOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> ClampFOp:
+    def parse(cls, parser: Parser) -> Any:
         value = parser.parse_unresolved_operand()
         parser.parse_keyword("to")
         bounds = syntax.names(parser, parser.Delimiter.SQUARE)
@@ -154,7 +154,7 @@ class SinCosOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> SinCosOp:
+    def parse(cls, parser: Parser) -> Any:
         name = parser.parse_unresolved_operand()
         properties, attributes = syntax.attr_dict(parser, cls)
         parser.parse_punctuation(":")

@@ -25,7 +25,7 @@ class CopyOp(memref.CopyOp):
     """`memref.copy %a, %b : t to t`."""
 
     @classmethod
-    def parse(cls, parser: Parser) -> CopyOp:
+    def parse(cls, parser: Parser) -> Any:
         source = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         target = parser.parse_unresolved_operand()
@@ -45,7 +45,7 @@ class CopyOp(memref.CopyOp):
 
 class RankOp(memref.RankOp):
     @classmethod
-    def parse(cls, parser: Parser) -> RankOp:
+    def parse(cls, parser: Parser) -> Any:
         source = parser.parse_unresolved_operand()
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")

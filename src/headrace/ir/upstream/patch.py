@@ -34,7 +34,7 @@ class CastLike:
     """`%x attr-dict : source type to result type`."""
 
     @classmethod
-    def parse(cls, parser: Parser) -> Any:
+    def parse(cls: Any, parser: Parser) -> Any:
         name = parser.parse_unresolved_operand()
         properties, attributes = syntax.attr_dict(parser, cls)
         parser.parse_punctuation(":")

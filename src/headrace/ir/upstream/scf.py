@@ -19,7 +19,7 @@ class ForOp(scf.ForOp):
     """Reads `iter_args(%a = %b) -> t` as well as `-> (t, …)`."""
 
     @classmethod
-    def parse(cls, parser: Parser) -> ForOp:
+    def parse(cls, parser: Parser) -> Any:
         variable = parser.parse_argument(expect_type=False)
         parser.parse_punctuation("=")
         bounds = [parser.parse_unresolved_operand()]
@@ -60,7 +60,7 @@ class IfOp(scf.IfOp):
     """Reads `-> t` as well as `-> (t, …)`."""
 
     @classmethod
-    def parse(cls, parser: Parser) -> IfOp:
+    def parse(cls, parser: Parser) -> Any:
         cond = parser.parse_operand(i1)
         types = syntax.arrow_types(parser) if parser.parse_optional_punctuation("->") else []
         then = cls.parse_region_with_yield(parser)

@@ -20,7 +20,7 @@ class SparseElementsAttr(ParametrizedAttribute, BuiltinAttribute):
     type: Attribute
 
     @classmethod
-    def parse_after_keyword(cls, parser: Any) -> SparseElementsAttr:
+    def parse_after_keyword(cls, parser: Any) -> Any:
         def point() -> ArrayAttr[IntAttr]:
             if parser.parse_optional_punctuation("["):
                 row = [parser.parse_integer()]

@@ -38,7 +38,7 @@ class GenerateOp(IRDLOperation):
     traits = traits_def(RecursiveMemoryEffect(), SingleBlockImplicitTerminator(tensor.YieldOp))
 
     @classmethod
-    def parse(cls, parser: Parser) -> GenerateOp:
+    def parse(cls, parser: Parser) -> Any:
         extents = syntax.index_values(parser, syntax.optional_names(parser))
         region = parser.parse_region()
         attributes = parser.parse_optional_attr_dict()
@@ -89,7 +89,7 @@ class RankOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> RankOp:
+    def parse(cls, parser: Parser) -> Any:
         name = parser.parse_unresolved_operand()
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
@@ -130,7 +130,7 @@ class GatherOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> GatherOp:
+    def parse(cls, parser: Parser) -> Any:
         source = parser.parse_unresolved_operand()
         (indices,) = syntax.names(parser, parser.Delimiter.SQUARE)
         parser.parse_keyword("gather_dims")

@@ -53,7 +53,7 @@ class TransposeOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> TransposeOp:
+    def parse(cls, parser: Parser) -> Any:
         name = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         order = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
@@ -91,7 +91,7 @@ class SplatOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> SplatOp:
+    def parse(cls, parser: Parser) -> Any:
         name = parser.parse_unresolved_operand()
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
@@ -148,7 +148,7 @@ class InsertStridedSliceOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> InsertStridedSliceOp:
+    def parse(cls, parser: Parser) -> Any:
         source = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         dest = parser.parse_unresolved_operand()
@@ -186,7 +186,7 @@ class MultiReductionOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> MultiReductionOp:
+    def parse(cls, parser: Parser) -> Any:
         kind = CombiningKindAttr(CombiningKindAttr.parse_parameter(parser))
         parser.parse_punctuation(",")
         source = parser.parse_unresolved_operand()

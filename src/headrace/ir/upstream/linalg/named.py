@@ -104,7 +104,8 @@ def _elementwise(name: str, compute: body.Element) -> type[Any]:
 
     Op.name = name
     Op.__name__ = Op.__qualname__ = "".join(p.capitalize() for p in name.split(".")[1].split("_")) + "Op"
-    return irdl_op_definition(Op)
+    made: type[Any] = irdl_op_definition(Op)
+    return made
 
 
 def _square(x: SSAValue, out: SSAValue) -> SSAValue:
@@ -140,7 +141,7 @@ DivOp = _elementwise("linalg.div", body.either(arith.DivfOp, arith.DivSIOp))
 DivUnsignedOp = _elementwise("linalg.div_unsigned", body.either(arith.DivfOp, arith.DivUIOp))
 PowfOp = _elementwise("linalg.powf", _unary(math.PowFOp))
 
-# -- contractions ---------------------------------------------------------------------------------------------------
+# -- contractions -------------------------------------------------------------------------------------------
 
 
 def _maps(loops: str, *operands: str) -> tuple[AffineMap, ...]:
@@ -198,7 +199,8 @@ def _contraction(name: str, loops: str, a: str, b: str, c: str) -> type[Any]:
 
     Op.name = name
     Op.__name__ = Op.__qualname__ = "".join(p.capitalize() for p in name.split(".")[1].split("_")) + "Op"
-    return irdl_op_definition(Op)
+    made: type[Any] = irdl_op_definition(Op)
+    return made
 
 
 BatchMatmulOp = _contraction("linalg.batch_matmul", "bmnk", "bmk", "bkn", "bmn")

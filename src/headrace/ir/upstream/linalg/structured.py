@@ -47,9 +47,11 @@ class GenericOp(linalg.GenericOp):
     traits = with_traits(linalg.GenericOp, EFFECTS)
 
     @classmethod
-    def parse(cls, parser: Parser) -> GenericOp:
+    def parse(cls, parser: Parser) -> Any:
         start = parser.pos
         properties, attributes = syntax.attr_dict(parser, cls)
+        maps: Any
+        kinds: Any
         maps, kinds = properties.get("indexing_maps"), properties.get("iterator_types")
         if not isinstance(maps, ArrayAttr) or not all(isinstance(m, AffineMapAttr) for m in maps):
             parser.raise_error("linalg.generic needs indexing_maps, an array of affine maps", start)
@@ -99,7 +101,7 @@ def _iterator(parser: Parser, kind: Any, start: int) -> IteratorTypeAttr:
     return IteratorTypeAttr(IteratorType(kind.data))
 
 
-# -- reduce -----------------------------------------------------------------------------------------------------------
+# -- reduce ------------------------------------------------------------------------------------------------
 
 
 class _ReduceText:
@@ -163,11 +165,11 @@ class ReduceOp(_ReduceText, linalg.ReduceOp):
     traits = with_traits(linalg.ReduceOp, EFFECTS)
 
     @property
-    def inputs(self) -> Sequence[SSAValue]:
+    def inputs(self) -> Any:
         return self.operands[:1]
 
     @property
-    def inits(self) -> Sequence[SSAValue]:
+    def inits(self) -> Any:
         return self.operands[1:]
 
     @classmethod
@@ -201,7 +203,7 @@ class ReduceOp(_ReduceText, linalg.ReduceOp):
         self.check()
 
 
-# -- map --------------------------------------------------------------------------------------------------------------
+# -- map ---------------------------------------------------------------------------------------------------
 
 
 @irdl_op_definition
@@ -216,7 +218,7 @@ class MapOp(IRDLOperation):
     traits = traits_def(EFFECTS)
 
     @classmethod
-    def parse(cls, parser: Parser) -> MapOp:
+    def parse(cls, parser: Parser) -> Any:
         payload = text.payload(parser)
         inputs, inits = text.groups(parser)
         start = parser.pos
@@ -259,7 +261,7 @@ class MapOp(IRDLOperation):
             raise VerifyException("body must yield one element of the type of outs")
 
 
-# -- broadcast, transpose ---------------------------------------------------------------------------------------------
+# -- broadcast, transpose ----------------------------------------------------------------------------------
 
 
 def _copy_region(source: SSAValue, init: SSAValue) -> Region:
