@@ -1,0 +1,85 @@
+"""Queues between units: when messages arrive, and when room for the next one is free again."""
+
+from __future__ import annotations
+
+from collections import deque
+
+
+class Fifo:
+    """One channel. Room is counted in granules; a message longer than the queue passes through in pieces.
+
+    `arrivals` holds (first granule there, duration, granules) of the messages not yet received; `returns`
+    holds (time,
+    granules) given back by the receiver and not yet used by the sender.
+    """
+
+    __slots__ = ("arrivals", "capacity", "free", "free_since", "receiver", "returned", "returns", "sender")
+
+    def __init__(self, sender: int, receiver: int, capacity: int | None) -> None:
+        self.sender = sender
+        self.receiver = receiver
+        self.capacity = capacity
+        self.arrivals: deque[tuple[int, int, int]] = deque()
+        self.returns: deque[tuple[int, int]] = deque()
+        self.free = capacity or 0
+        self.free_since = 0
+        self.returned = 0
+
+    def has_room(self, granules: int) -> bool:
+        """Return whether it is known when `granules` (at most the capacity) are free."""
+        return self.capacity is None or self.free + self.returned >= min(granules, self.capacity)
+
+    def take_room(self, granules: int) -> int:
+        """Return the time at which `granules` are free, and take them."""
+        if self.capacity is None:
+            return 0
+        wanted = min(granules, self.capacity)
+        while self.free < wanted:
+            time, given = self.returns.popleft()
+            self.free += given
+            self.returned -= given
+            self.free_since = max(self.free_since, time)
+        self.free -= wanted
+        return self.free_since
+
+    def send(self, time: int, duration: int, granules: int) -> None:
+        """Append a message whose first granule arrives at `time`."""
+        self.arrivals.append((time, duration, granules))
+
+    def receive(self, time: int) -> None:
+        """Take the next message at `time`; its room is free again then, or when its last piece has
+        entered."""
+        _, duration, granules = self.arrivals.popleft()
+        if self.capacity is None:
+            return
+        if granules > self.capacity:
+            time += duration * (granules - self.capacity) // granules
+            granules = self.capacity
+        self.returns.append((time, granules))
+        self.returned += granules
+
+    def settle(self, sender_clock: int) -> None:
+        """Count room that is free by now as free (equal states then look equal)."""
+        returns = self.returns
+        while returns and returns[0][0] <= sender_clock:
+            self.free += returns[0][1]
+            self.returned -= returns.popleft()[1]
+
+    def shift(self, ticks: int) -> None:
+        """Move all times by `ticks`."""
+        self.arrivals = deque(
+            (time + ticks, duration, granules) for time, duration, granules in self.arrivals
+        )
+        self.returns = deque((time + ticks, granules) for time, granules in self.returns)
+        self.free_since += ticks
+
+
+class Counter:
+    """Signals from one unit to another: times at which those not yet awaited become visible."""
+
+    __slots__ = ("receiver", "sender", "times")
+
+    def __init__(self, sender: int, receiver: int) -> None:
+        self.sender = sender
+        self.receiver = receiver
+        self.times: deque[int] = deque()

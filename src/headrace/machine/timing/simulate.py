@@ -1,0 +1,84 @@
+"""Image → Timing: expand the programs, fold the cores, simulate, account."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headrace.arch.device import Device
+from headrace.machine.image import Image, Schedule
+from headrace.machine.timing.deadlock import check_finished
+from headrace.machine.timing.engine import Engine
+from headrace.machine.timing.expand import Trips, expand
+from headrace.machine.timing.fold import fold
+from headrace.machine.timing.footprint import peak_bytes
+from headrace.machine.timing.prices import Prices
+from headrace.machine.timing.result import BYTES, Interval, Timing, unit_times
+from headrace.machine.timing.ticks import TICKS, cycles
+
+
+def time(
+    image: Image,
+    scalars: Mapping[str, float],
+    device: Device,
+    trips: Trips | None = None,
+    is_traced: bool = False,
+    is_folding: bool = True,
+) -> Timing:
+    """Return the timing of an image on a device.
+
+    `scalars` gives the run-time arguments (only sizes and the alignment of addresses matter), `trips` the
+    counts `execute`
+    took where control depends on loaded values. Raises HeadraceError for a deadlock (naming who waits for
+    whom) and for
+    ops the device cannot price. `is_folding` False simulates every core by itself, with equal results.
+    """
+    engines = [
+        _simulate(schedule, image, scalars, device, trips, is_traced, is_folding)
+        for schedule in image.schedules
+    ]
+    total: dict[str, int] = dict.fromkeys(BYTES, 0)
+    for engine in engines:
+        for name, size in engine.moved.items():
+            total[name] += size
+        for unit in engine.units:
+            for name, size in unit.traffic.items():
+                total[name] += size * unit.multiplicity
+    return Timing(
+        cycles(sum(engine.end for engine in engines)),
+        unit_times([(engine.units, engine.end) for engine in engines]),
+        total,
+        peak_bytes(image),
+        _intervals(engines) if is_traced else (),
+        max((len(engine.classes) for engine in engines), default=0),
+        max((len(engine.class_of) for engine in engines), default=0),
+    )
+
+
+def _simulate(
+    schedule: Schedule,
+    image: Image,
+    scalars: Mapping[str, float],
+    device: Device,
+    trips: Trips | None,
+    is_traced: bool,
+    is_folding: bool,
+) -> Engine:
+    prices = Prices(device, {program.kind for program in schedule.programs})
+    parts = [part for program in schedule.programs for part in expand(program, image, prices, scalars, trips)]
+    engine = Engine(fold(parts, image.groups, device.cores, is_folding), image.groups, prices, is_traced)
+    engine.run()
+    check_finished(engine)
+    return engine
+
+
+def _intervals(engines: list[Engine]) -> tuple[Interval, ...]:
+    """The slices of one core of every class, schedules one after the other."""
+    found, offset = [], 0
+    for engine in engines:
+        for unit in engine.units:
+            instances = engine.classes[unit.group].instances[unit.role]
+            for start, end, label, where in unit.slices:
+                begin, stop = (start + offset) / TICKS, (end + offset) / TICKS
+                found.append(Interval(instances[0].name, begin, stop, label, len(instances), where))
+        offset += engine.end
+    return tuple(found)

@@ -1,0 +1,227 @@
+"""The price of a step: straight-line receives, vector ops and sends as phases of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from headrace.arch.cost import FREE, Port, StepOp, matrix_cycles, op_class, step_cycles, step_latency
+from headrace.arch.device import GRANULE_BYTES, Unit
+from headrace.arch.steps import bit_width
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.machine.boxes import Value
+from headrace.machine.index import Index
+from headrace.machine.nodes import (
+    Contract,
+    Load,
+    Node,
+    Receive,
+    Reduce,
+    Send,
+    Step,
+    Store,
+    VectorOp,
+    walk,
+)
+from headrace.machine.timing.access import access_cycles
+from headrace.machine.timing.activities import Give, Peer, Phase, Take
+from headrace.machine.timing.prices import Prices
+from headrace.machine.timing.ticks import ticks
+
+Where = Callable[[Index], Peer]
+"""Resolves the index of a peer."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Phases of one iteration, and the latency of its last results."""
+
+    phases: tuple[Phase, ...]
+    latency: int
+    traffic: tuple[tuple[str, int], ...]
+
+
+def residents(body: tuple[Node, ...]) -> frozenset[int]:
+    """Return the numbers of values that are the stationary operand of a contraction."""
+    return frozenset(node.right.number for node in walk(body) if isinstance(node, Contract))
+
+
+def steps(
+    nodes: Sequence[Step], unit: Unit, stationary: frozenset[int], where: Where, prices: Prices
+) -> Steps:
+    """Return the phases of straight-line nodes; a receive after a send begins a new phase."""
+    ports = [Port(v.lanes, v.dtype) for node in nodes if (v := _message(node)) is not None]
+    phases: list[Phase] = []
+    latency = 0
+    traffic: dict[str, int] = {}
+    for part in _parts(nodes):
+        cost, latency = _price(part, unit, ports, stationary, prices)
+        phases.append(_phase(part, unit, cost, latency, stationary, where, prices))
+        for name, size in _traffic(part):
+            traffic[name] = traffic.get(name, 0) + size
+    return Steps(tuple(phases), latency, tuple(sorted(traffic.items())))
+
+
+def _message(node: Step) -> Value | None:
+    match node:
+        case Receive():
+            return node.result
+        case Send():
+            return node.value
+    return None
+
+
+def _parts(nodes: Sequence[Step]) -> Iterable[list[Step]]:
+    part: list[Step] = []
+    has_sent = False
+    for node in nodes:
+        if has_sent and isinstance(node, Receive):
+            yield part
+            part, has_sent = [], False
+        part.append(node)
+        has_sent = has_sent or isinstance(node, Send)
+    if part:
+        yield part
+
+
+def _price(
+    part: Sequence[Step], unit: Unit, ports: list[Port], stationary: frozenset[int], prices: Prices
+) -> tuple[int, int]:
+    """Cost and latency in ticks of one phase."""
+    scalar = sum(_memory_cycles(node, unit, prices) for node in part)
+    swap = 0
+    if unit.matrix is not None:
+        takes = (node for node in part if isinstance(node, Receive))
+        swap = sum(unit.matrix.swap_cycles for node in takes if node.result.number in stationary)
+    if unit.matrix is not None and not unit.lanes:
+        contractions = [node for node in part if isinstance(node, Contract)]
+        cost = sum(_matrix(node, unit) for node in contractions)
+        return ticks(cost + scalar + swap), ticks(unit.matrix.latency_cycles) if contractions else 0
+    if not unit.lanes:
+        return ticks(scalar), 0
+    ops = _ops(part, unit)
+    moved = ports if any(_message(node) is not None for node in part) else []
+    priced = any(op.op_class != FREE for op in ops)
+    cost = step_cycles(ops, moved, prices.device, unit)
+    return ticks(cost + scalar + swap), ticks(
+        step_latency(ops if priced else [], unit)
+    ) if priced or moved else 0
+
+
+def _matrix(node: Contract, unit: Unit) -> float:
+    assert unit.matrix is not None
+    dtype = max(node.left.dtype, node.right.dtype, key=bit_width)
+    try:
+        return matrix_cycles(node.k, node.n, dtype, unit.matrix)
+    except HeadraceError as error:
+        raise HeadraceError(
+            [Diagnostic(d.message, node.where, hint=d.hint) for d in error.diagnostics]
+        ) from None
+
+
+def _ops(part: Sequence[Step], unit: Unit) -> list[StepOp]:
+    """The ops of a phase with the positions of the ops whose results they use."""
+    ops: list[StepOp] = []
+    made: dict[int, int] = {}
+    for node in part:
+        found = _op(node, unit, made)
+        if found is not None:
+            op, result = found
+            made[result.number] = len(ops)
+            ops.append(op)
+    return ops
+
+
+def _op(node: Step, unit: Unit, made: dict[int, int]) -> tuple[StepOp, Value] | None:
+    match node:
+        case VectorOp():
+            return _step_op(_class(node, unit), node.operands, node.result, made), node.result
+        case Reduce():
+            kind = "integer" if _is_integer(node.operand) else "arith"
+            args = _args((node.operand,), made)
+            return StepOp(kind, node.operand.lanes, node.operand.dtype, args, is_reduction=True), node.result
+        case Contract():
+            dtype = max((node.left.dtype, node.right.dtype), key=bit_width)
+            operands = (
+                (node.left, node.right) if node.addend is None else (node.left, node.right, node.addend)
+            )
+            return StepOp("arith", node.k * node.n, dtype, _args(operands, made)), node.result
+    return None
+
+
+def _step_op(kind: str, operands: tuple[Value, ...], result: Value, made: dict[int, int]) -> StepOp:
+    touched = (*operands, result)
+    widest = max((value.dtype for value in touched), key=bit_width)
+    return StepOp(kind, max(value.lanes for value in touched), widest, _args(operands, made))
+
+
+def _args(operands: Iterable[Value], made: dict[int, int]) -> tuple[int, ...]:
+    return tuple(made[value.number] for value in operands if value.number in made)
+
+
+def _class(node: VectorOp, unit: Unit) -> str:
+    """Price class; a shuffle that repeats one lane is wiring, arithmetic on integers is integer work."""
+    if node.name == "vectorchain.shuffle" and len(node.detail("indices", ())) == 1:
+        return FREE
+    kind = op_class(node.name, unit, node.where)
+    return "integer" if kind == "arith" and _is_integer(node.result) else kind
+
+
+def _is_integer(value: Value) -> bool:
+    return value.dtype.startswith("i")
+
+
+def _memory_cycles(node: Step, unit: Unit, prices: Prices) -> float:
+    """Cycles of a vector load or store outside the register file."""
+    if not isinstance(node, Load | Store) or node.box.place.kind == "register":
+        return 0.0
+    lanes = node.result.lanes if isinstance(node, Load) else node.value.lanes
+    direction = "read" if isinstance(node, Load) else "write"
+    return access_cycles(node.box, lanes, unit, direction, prices)
+
+
+def _traffic(part: Sequence[Step]) -> Iterable[tuple[str, int]]:
+    for node in part:
+        if isinstance(node, Load) and node.box.place.kind == "ct_local":
+            yield "lx_read", node.result.bytes
+        elif isinstance(node, Store) and node.box.place.kind == "ct_local":
+            yield "lx_write", node.value.bytes
+
+
+def _phase(
+    part: Sequence[Step],
+    unit: Unit,
+    cost: int,
+    latency: int,
+    stationary: frozenset[int],
+    where: Where,
+    prices: Prices,
+) -> Phase:
+    is_matrix = unit.matrix is not None
+    takes = tuple(
+        Take(where(node.peer), is_matrix and node.result.number in stationary)
+        for node in part
+        if isinstance(node, Receive)
+    )
+    sends = [(where(node.peer), node.value.bytes) for node in part if isinstance(node, Send)]
+    links = [prices.channel(unit.kind, peer.kind, peer.corelet, peer.cores) for peer, _ in sends]
+    durations = [
+        0 if rate is None else ticks(size / rate)
+        for (_, size), (rate, _, _) in zip(sends, links, strict=True)
+    ]
+    busiest: dict[Peer, int] = {}
+    for (peer, _), duration in zip(sends, durations, strict=True):
+        busiest[peer] = busiest.get(peer, 0) + duration
+    cost = max([cost, *busiest.values()])
+    gives = []
+    after = dict(busiest)
+    for (peer, size), duration, (_, link_latency, _) in zip(sends, durations, links, strict=True):
+        offset = latency + cost - after[peer]
+        after[peer] -= duration
+        gives.append(Give(peer, granules_of(size), offset, duration, link_latency))
+    return Phase(takes, cost, tuple(gives))
+
+
+def granules_of(size: int) -> int:
+    """Return the queue entries a message of `size` bytes takes."""
+    return max(1, -(-size // GRANULE_BYTES))

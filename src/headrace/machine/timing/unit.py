@@ -1,0 +1,124 @@
+"""A simulated unit: where it is in its body, its own clock, what it spent its time on."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.machine.timing.activities import Activity, Body, Repeat, Stream, Transfer
+from headrace.machine.timing.fifo import Counter, Fifo
+from headrace.machine.timing.fold import Role
+
+CAUSES = ("busy", "input", "space", "signal", "bandwidth", "setup")
+"""What a unit spends time on; idle is the rest."""
+
+
+@dataclass(eq=False)
+class Descriptor:
+    """A transfer a unit has issued at `issued`; `signals` travel behind it: (counter, earliest, travel)."""
+
+    transfer: Transfer
+    issued: int
+    unit: SimulatedUnit
+    signals: list[tuple[Counter, int, int]] = field(default_factory=list)
+    is_started: bool = False
+    began: int = 0
+
+
+Ready = tuple[list[tuple[Fifo, int, bool]], int, list[tuple[Fifo, int, int, int, int]]]
+"""A phase bound to its queues: [(queue, messages, whole)], cost, [(queue, granules, offset, duration,
+latency)]."""
+
+
+@dataclass(eq=False)
+class Running:
+    """A stream under way: phases bound to queues, what is left, and the states seen at its pauses."""
+
+    phases: list[Ready]
+    left: int
+    drain: int
+    settle: int
+    began: int
+    stream: Stream
+    phase: int = 0
+    pauses: int = 0
+    seen: dict[Any, Any] = field(default_factory=dict)
+
+
+class SimulatedUnit:
+    """State of one unit of one class of cores. `clock` is the time until which its program has run.
+
+    A mover's data moves while its program goes on or waits: its time is accounted from the intervals of both.
+    """
+
+    def __init__(self, number: int, group: int, role: Role, body: Body, multiplicity: int) -> None:
+        self.number = number
+        self.group = group
+        self.role = role
+        self.multiplicity = multiplicity
+        self.is_compute = False
+        self.is_mover = False
+        self.stack: list[list[Any]] = [[body, 0, 1]]
+        self.clock = 0
+        self.settled = 0
+        self.stream: Running | None = None
+        self.waits_for: tuple[str, Any] | None = None
+        self.is_queued = True
+        self.is_done = False
+        self.spent = dict.fromkeys(CAUSES, 0)
+        self.traffic: dict[str, int] = {}
+        self.queue: deque[Descriptor] = deque()
+        self.last_issued: Descriptor | None = None
+        self.engine_free = 0
+        self.pending = 0
+        self.met: dict[frozenset[int], int] = {}
+        self.program: list[tuple[int, int, str]] = []
+        self.moves: list[tuple[int, int, int]] = []
+        self.slices: list[tuple[int, int, str, Any]] = []
+
+    def next_activity(self) -> Activity | None:
+        """Return the activity the program stands at, None at its end; repeats are entered and left on the
+        way."""
+        stack = self.stack
+        while stack:
+            frame = stack[-1]
+            body, position, left = frame
+            if position < len(body):
+                activity: Activity = body[position]
+                if isinstance(activity, Repeat):
+                    frame[1] += 1
+                    if activity.count and activity.body:
+                        stack.append([activity.body, 0, activity.count])
+                    continue
+                return activity
+            if left > 1:
+                frame[1], frame[2] = 0, left - 1
+            else:
+                stack.pop()
+        return None
+
+    def step_over(self) -> None:
+        """The activity the program stands at is done."""
+        self.stack[-1][1] += 1
+
+    def wait_until(self, time: int, cause: str) -> None:
+        """Stall until `time` for a reason."""
+        if time > self.clock:
+            self.spent[cause] += time - self.clock
+            if self.is_mover:
+                self.program.append((self.clock, time, cause))
+            self.clock = time
+
+    def spend(self, duration: int, cause: str) -> None:
+        """Be occupied for a duration."""
+        if duration:
+            self.spent[cause] += duration
+            if self.is_mover:
+                self.program.append((self.clock, self.clock + duration, cause))
+            self.clock += duration
+
+    def count_traffic(self, entries: tuple[tuple[str, int], ...]) -> None:
+        """Add bytes moved."""
+        for name, size in entries:
+            self.traffic[name] = self.traffic.get(name, 0) + size
