@@ -64,7 +64,9 @@ def largest_divisor(e: AffineExpr) -> int:
 
 
 def add(a: AffineExpr, b: AffineExpr) -> AffineExpr:
-    """a + b, simplified: constants and symbols to the right, equal terms collected, `x - x floordiv c * c` = `x mod c`."""
+    """a + b, simplified: constants and symbols to the right, equal terms collected, `x - x floordiv c * c`
+    = `x mod c`.
+    """
     ca, cb = _constant(a), _constant(b)
     if ca is not None and cb is not None:
         return AffineConstantExpr(ca + cb)
@@ -118,7 +120,9 @@ def sub(a: AffineExpr, b: AffineExpr) -> AffineExpr:
 
 
 def _divisor(b: AffineExpr, what: str) -> int | None:
-    """The constant divisor, None for a symbolic one; raises NotAffine for dimensions and for constants < 1."""
+    """The constant divisor, None for a symbolic one; raises NotAffine for dimensions and for constants <
+    1.
+    """
     c = _constant(b)
     if c is None and not _is_symbolic(b):
         raise NotAffine(f"the right side of {what} has to be a constant or a symbol")

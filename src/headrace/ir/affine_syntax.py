@@ -31,7 +31,9 @@ _COMPARE = {
 
 
 class AffineSyntax(BaseParser):
-    """Reads from the token stream of another parser (`state`); `leaf` reads a dim, a symbol or returns None."""
+    """Reads from the token stream of another parser (`state`); `leaf` reads a dim, a symbol or returns
+    None.
+    """
 
     def __init__(self, state: Any) -> None:
         self._resume_from(state)

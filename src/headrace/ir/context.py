@@ -76,9 +76,10 @@ def context() -> Context:
     return found
 
 
-def op_names() -> list[str]:
-    """The names of all ops, for hints."""
+def known_names() -> list[str]:
+    """The names of all ops, attributes and types, for hints."""
     ctx = context()
     for name in list(ctx.registered_dialect_names):
         ctx.get_optional_dialect(name)
-    return sorted(op.name for op in ctx.loaded_ops)
+    kinds = (*ctx.loaded_ops, *ctx.loaded_attrs, *ctx.loaded_types)
+    return sorted({kind.name for kind in kinds})

@@ -217,7 +217,9 @@ class ReturnOp(IRDLOperation):
 
 @irdl_op_definition
 class ProgramUnitOp(IRDLOperation):
-    """The program of `units`; its block argument, if any, is the handle of the unit that executes this copy."""
+    """The program of `units`; its block argument, if any, is the handle of the unit that executes this
+    copy.
+    """
 
     name = "dataflow.program_unit"
     units = var_operand_def(IndexType)
@@ -436,7 +438,9 @@ class ReceiveOp(IRDLOperation):
 
 @irdl_op_definition
 class GetLogicalMemoryViewOp(IRDLOperation):
-    """Element (i, j, …) of the result lives at element address `start + layout_map(i, j, …)` of the memory."""
+    """Element (i, j, …) of the result lives at element address `start + layout_map(i, j, …)` of the
+    memory.
+    """
 
     name = "dataflow.get_logical_memory_view"
     unit = operand_def(IndexType)

@@ -20,7 +20,9 @@ class Location:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One finding: lower-case message, the op it is about, where it stands, and a hint that says what to do."""
+    """One finding: lower-case message, the op it is about, where it stands, and a hint that says what to
+    do.
+    """
 
     message: str
     where: Location | None = None
@@ -36,7 +38,9 @@ class Diagnostic:
 
 
 class HeadraceError(Exception):
-    """The input or the request is wrong; carries every finding, not only the first (exit code 1 at the CLI)."""
+    """The input or the request is wrong; carries every finding, not only the first (exit code 1 at the
+    CLI).
+    """
 
     def __init__(self, diagnostics: Diagnostic | Sequence[Diagnostic] | str, *, hint: str = "") -> None:
         if isinstance(diagnostics, str):

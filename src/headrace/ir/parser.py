@@ -1,8 +1,9 @@
 """The parser behind `text.parse`: xDSL's, made faster and stricter.
 
-Differences from xDSL 0.75: a source location on every op; unknown ops reported at their own name; SSA names undefined in an
-isolated region reported where they are used; regions isolated from above start with no outer names; names kept as written
-(`%x_0` stays `x_0`); affine attributes in MLIR's normal form; `dense<0x…>` bit patterns of floats; `sparse<…>`.
+Differences from xDSL 0.75: a source location on every op; unknown ops reported at their own name; undefined
+SSA names reported where they are used; regions isolated from above start with no outer names; names kept as
+written (`%x_0` stays `x_0`); affine attributes in MLIR's normal form; `dense<0x…>` read as the bits of floats;
+`sparse<…>`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from headrace.ir.affine_syntax import AffineSyntax
 from headrace.ir.lexer import FastLexer, FastToken
 from headrace.ir.upstream.sparse import SparseElementsAttr
 
-# A builtin or dialect type whose text has at most one level of inner angle brackets: the key of the type cache.
+# A type whose text has at most one level of inner angle brackets: the key of the type cache.
 _TYPE = re.compile(
     r"(?:tensor|memref|vector|!\w[\w.]*+)<(?:[^<>=\-]++|-(?!>)|<(?:[^<>=\-]++|-(?!>))*+>)*+>", re.ASCII
 )
@@ -47,6 +48,15 @@ class UnknownName(ParseError):
     def __init__(self, span: Any, message: str, name: str) -> None:
         super().__init__(span, message)
         self.name = name
+
+
+class UnknownWord(ParseError):
+    """A keyword outside the list `words`."""
+
+    def __init__(self, span: Any, message: str, name: str, words: list[str]) -> None:
+        super().__init__(span, message)
+        self.name = name
+        self.words = words
 
 
 class UndefinedValue(ParseError):
@@ -198,6 +208,20 @@ class TextParser(Parser):
             span, known = self._first_use.get(name, (self._current_token.span, ()))
             raise UndefinedValue(span, f"use of undefined value %{name}", name, known)
 
+    # -- messages ------------------------------------------------------------------------------------------
+
+    def _parse_block(self) -> Any:
+        if self._current_token.kind is not Kind.CARET_IDENT:
+            what = "end of text" if self._current_token.kind is Kind.EOF else f"'{self._current_token.text}'"
+            self.raise_error(f"expected an operation or '}}', but found {what}")
+        return super()._parse_block()
+
+    def _raise_wrong_str_enum_value_error(self, enum_type: Any, span: Any) -> Any:
+        words = [str(w.value) for w in enum_type]
+        raise UnknownWord(
+            span, f"unknown word '{span.text}', expected {' or '.join(words)}", span.text, words
+        )
+
     # -- types and attributes ------------------------------------------------------------------------------
 
     def parse_optional_type(self) -> Any:
@@ -231,7 +255,8 @@ class TextParser(Parser):
             find = self.ctx.get_optional_type if is_type else self.ctx.get_optional_attr
             if find(attr_name) is None:
                 what = "type !" if is_type else "attribute #"
-                raise UnknownName(self._current_token.span, f"unknown {what}{attr_name}", attr_name)
+                at = self.lexer.input.content.rfind(attr_name, 0, self.pos) - 1
+                raise UnknownName(Span(at, at, self.lexer.input), f"unknown {what}{attr_name}", attr_name)
         return super()._parse_dialect_type_or_attribute_body(
             attr_name, is_type, is_opaque, starting_opaque_pos
         )

@@ -17,7 +17,9 @@ from xdsl.dialects.builtin import (
 
 
 def plain(attribute: Any) -> Any:
-    """The Python value an attribute stands for; None for None, the attribute itself where there is no such value."""
+    """The Python value an attribute stands for; None for None, the attribute itself where there is no such
+    value.
+    """
     match attribute:
         case DictionaryAttr():
             return {key: plain(value) for key, value in attribute.data.items()}

@@ -1,4 +1,4 @@
-"""Pieces of custom assembly formats that several dialects share: operand lists, types, attributes, subscripts.
+"""Pieces of custom assembly formats that dialects share: operand lists, types, attributes, subscripts.
 
 Every use of a private name of the xDSL parser or printer lives here, in parser.py or in printer.py.
 """
@@ -130,7 +130,9 @@ SEGMENTS = ("operandSegmentSizes", "resultSegmentSizes")
 
 
 def merged(op: IRDLOperation, hide: Iterable[str] = ()) -> Attributes:
-    """Properties and attributes as the one dictionary of custom syntax; `hide` names those spelt elsewhere."""
+    """Properties and attributes as the one dictionary of custom syntax; `hide` names those spelt
+    elsewhere.
+    """
     hidden = {*SEGMENTS, *hide}
     return {k: v for k, v in (op.properties | op.attributes).items() if k not in hidden}
 
@@ -151,7 +153,9 @@ def integer(value: int) -> IntegerAttr[Any]:
 def subscripts(
     parser: Parser, delimiter: Any = Parser.Delimiter.SQUARE
 ) -> tuple[AffineMap, list[UnresolvedOperand]]:
-    """`[%i + 3, 0, symbol(%s)]` as (map, operands): one dim per distinct name in order of first use, then symbols."""
+    """`[%i + 3, 0, symbol(%s)]` as (map, operands): one dim per distinct name in order of first use, then
+    symbols.
+    """
     return _subscripts(parser, lambda read: parser.parse_comma_separated_list(delimiter, read))
 
 

@@ -12,9 +12,9 @@ from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from headrace.ir.context import context, op_names
+from headrace.ir.context import context, known_names
 from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
-from headrace.ir.parser import TextParser, UndefinedValue, UnknownName, span_start
+from headrace.ir.parser import TextParser, UndefinedValue, UnknownName, UnknownWord, span_start
 from headrace.ir.printer import TextPrinter
 
 
@@ -95,12 +95,20 @@ def _syntax(error: ParseError, text: str, file: str) -> Diagnostic:
     return Diagnostic(_lower(error.msg), where, hint=_hint(error))
 
 
+# Spellings of older drafts and of other tools, and what to write instead.
+_FORMER = {"fp16": "write f16", "fp32": "write f32", "float16": "write f16", "float32": "write f32"}
+
+
 def _hint(error: ParseError) -> str:
     if isinstance(error, UnknownName):
-        return _close(error.name, op_names())
+        if error.name.startswith("ktir."):
+            return f"the dialect is called ktdp now: ktdp.{error.name.removeprefix('ktir.')}"
+        return _close(error.name, known_names())
+    if isinstance(error, UnknownWord):
+        return _close(error.name, error.words)
     if isinstance(error, UndefinedValue):
         return _close(error.name, list(error.known), "%")
-    return ""
+    return _FORMER.get(error.span.text, "")
 
 
 def _close(name: str, known: list[str], sigil: str = "") -> str:

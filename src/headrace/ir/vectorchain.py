@@ -452,7 +452,8 @@ class CreateAffineMaskOp(IRDLOperation):
     def verify_(self) -> None:
         if self.mask_set.data.num_symbols != (self.param is not None):
             raise VerifyException(
-                f"mask_set has {self.mask_set.data.num_symbols} symbols, but {int(self.param is not None)} is given"
+                f"mask_set has {self.mask_set.data.num_symbols} symbols, "
+                f"but {int(self.param is not None)} is given"
             )
         if self.result.type.element_type != i1:
             raise VerifyException("result must be a vector of i1")
@@ -516,7 +517,9 @@ _PARTS = ("variable", "pad", "mask")
 
 @irdl_op_definition
 class ShuffleOp(IRDLOperation):
-    """Lane k = element `indices[k mod n]`: >= 0 of the input, -1, -2, … of the variables and then the pads."""
+    """Lane k = element `indices[k mod n]`: >= 0 of the input, -1, -2, … of the variables and then the
+    pads.
+    """
 
     name = "vectorchain.shuffle"
     input = operand_def(VECTOR)

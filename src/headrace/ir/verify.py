@@ -11,7 +11,9 @@ from headrace.ir.text import location
 
 
 def verify(module: Operation) -> list[Diagnostic]:
-    """Every violated rule of every op, then every use its definition does not dominate; empty when well-formed."""
+    """Every violated rule of every op, then every use its definition does not dominate; empty when well-
+    formed.
+    """
     found = [d for op in module.walk() if (d := _check(op)) is not None]
     for op, i in undominated(module):
         name = _name(op.operands[i])

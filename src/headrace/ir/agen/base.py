@@ -1,4 +1,6 @@
-"""What all agen ops share: sides with subscripts, optional multicast handles, time symbols, loaded vectors."""
+"""What all agen ops share: sides with subscripts, optional multicast handles, time symbols, loaded
+vectors.
+"""
 
 from __future__ import annotations
 

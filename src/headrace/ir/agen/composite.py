@@ -37,7 +37,9 @@ from headrace.ir.agen.base import VECTOR, DirectionAttr, YieldOp
 
 @irdl_op_definition
 class CompositeLoadAndStoreOp(IRDLOperation):
-    """For every time step: loads a vector from `src`, runs the body, writes what it yields (or the vector) to `dst`."""
+    """For every time step: loads a vector from `src`, runs the body, writes what it yields (or the vector)
+    to `dst`.
+    """
 
     name = "agen.composite_load_and_store"
     src = operand_def(MemRefType)

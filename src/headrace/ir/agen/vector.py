@@ -87,7 +87,9 @@ class VectorLoadOp(IRDLOperation):
 
 @irdl_op_definition
 class VectorStoreOp(IRDLOperation):
-    """Writes a vector to the elements `subscripts + s` for s in `store_set`, in the order of `store_order`."""
+    """Writes a vector to the elements `subscripts + s` for s in `store_set`, in the order of
+    `store_order`.
+    """
 
     name = "agen.vector_store"
     value = operand_def(VECTOR)
@@ -139,7 +141,9 @@ def _counts(indices: list, strides: list) -> base.Properties:  # type: ignore[ty
 
 
 class _Symbolic(IRDLOperation, ABC):
-    """Operands after the memref: indices, strides, multicast handle; the counts are properties, not segments."""
+    """Operands after the memref: indices, strides, multicast handle; the counts are properties, not
+    segments.
+    """
 
     @property
     def indices(self) -> Any:

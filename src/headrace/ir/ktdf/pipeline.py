@@ -73,7 +73,9 @@ class PipelineOp(IRDLOperation):
 
 @irdl_op_definition
 class StageOp(IRDLOperation):
-    """What the units of `applicable_units` do; runs after the tokens of `depends_in`, produces those of `depends_out`."""
+    """What the units of `applicable_units` do; runs after the tokens of `depends_in`, produces those of
+    `depends_out`.
+    """
 
     name = "ktdf.stage"
     depends_in = var_operand_def(TokenType)

@@ -60,7 +60,9 @@ def _print_pairs(printer: Printer, first: list[SSAValue], second: list[SSAValue]
 
 @irdl_op_definition
 class DeriveSizeOp(IRDLOperation):
-    """What is left of `total_size` inside the listed tile loops (outermost first): the full tile, the rest, or 0."""
+    """What is left of `total_size` inside the listed tile loops (outermost first): the full tile, the
+    rest, or 0.
+    """
 
     name = "ktdf.tiling.derive_size"
     ivs = var_operand_def(IndexType)

@@ -32,7 +32,9 @@ from headrace.ir.ktdf.types import FifoSlotType
 
 @irdl_op_definition
 class DataTransferOp(IRDLOperation):
-    """Copies a box, in row-major order of each side's own box; a FIFO side pushes or pops that many elements."""
+    """Copies a box, in row-major order of each side's own box; a FIFO side pushes or pops that many
+    elements.
+    """
 
     name = "ktdf.data_transfer"
     source = operand_def(MemRefType | FifoSlotType)

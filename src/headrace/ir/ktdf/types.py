@@ -23,7 +23,9 @@ class TokenType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class FifoSlotType(ParametrizedAttribute, TypeAttribute):
-    """`!ktdf.fifo.slot<"L1LU" -> "SFU", 64xf16>`: exactly `num` elements pass before the next slot is used."""
+    """`!ktdf.fifo.slot<"L1LU" -> "SFU", 64xf16>`: exactly `num` elements pass before the next slot is
+    used.
+    """
 
     name = "ktdf.fifo.slot"
     src: Attribute

@@ -134,7 +134,8 @@ class ConstructAccessTileOp(IRDLOperation):
         tile_set, base_map = self.access_tile_set.data, self.base_map.data
         if tile_set.num_dims != len(base_map.results):
             raise VerifyException(
-                f"access_tile_set dimensions ({tile_set.num_dims}) must match base_map dims ({len(base_map.results)})"
+                f"access_tile_set dimensions ({tile_set.num_dims}) must match "
+                f"base_map dims ({len(base_map.results)})"
             )
         wanted = base_map.num_dims + base_map.num_symbols
         if wanted != len(self.indices):
@@ -344,7 +345,8 @@ class ConstructIndirectAccessTileOp(IRDLOperation):
                 continue
             if is_indirect:
                 raise VerifyException(
-                    f"indirect subscript map for dimension {i} produces {got} results, but indirect memref has rank {wanted}"
+                    f"indirect subscript map for dimension {i} produces {got} results, "
+                    f"but indirect memref has rank {wanted}"
                 )
             raise VerifyException(
                 f"direct subscript map for dimension {i} must produce exactly 1 result, but produces {got}"

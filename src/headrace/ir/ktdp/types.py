@@ -71,7 +71,9 @@ class ExtractKind(StrEnum):
 
 @irdl_attr_definition
 class RuntimeArgType(ParametrizedAttribute, TypeAttribute):
-    """`!ktdp.runtime_arg<index, granularity=3, upperbound=300>`: a value of the launch and what is known of it."""
+    """`!ktdp.runtime_arg<index, granularity=3, upperbound=300>`: a value of the launch and what is known
+    of it.
+    """
 
     name = "ktdp.runtime_arg"
     underlying: Attribute

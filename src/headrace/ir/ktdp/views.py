@@ -70,7 +70,9 @@ class GetComputeTileIdOp(IRDLOperation):
 
 @irdl_op_definition
 class ConstructMemoryViewOp(IRDLOperation):
-    """Strided view of memory from element address `offset`; `coordinate_set` names the global coordinates it holds."""
+    """Strided view of memory from element address `offset`; `coordinate_set` names the global coordinates
+    it holds.
+    """
 
     name = "ktdp.construct_memory_view"
     offset = operand_def(IndexType)

@@ -1,4 +1,6 @@
-"""Ways to change an op of xDSL without touching it: plain subclasses, so that `isinstance` against xDSL's class holds."""
+"""Ways to change an op of xDSL without touching it: plain subclasses, so that `isinstance` against xDSL's
+class holds.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def with_traits(op: type[IRDLOperation], *more: OpTrait) -> OpTraits:
 
 
 def loosened(op: type[IRDLOperation], fields: Mapping[str, AttrConstraint]) -> Any:
-    """The definition of `op` with other constraints on the named operands and results (for `definition.verify`)."""
+    """The definition of `op` with other constraints on the named operands and results (for
+    `definition.verify`).
+    """
     stock = op.get_irdl_definition()
     operands = [(n, OperandDef(fields[n]) if n in fields else d) for n, d in stock.operands]
     results = [(n, ResultDef(fields[n]) if n in fields else d) for n, d in stock.results]

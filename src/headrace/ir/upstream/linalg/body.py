@@ -18,7 +18,9 @@ Element = Callable[..., SSAValue]
 
 
 def region(inputs: Sequence[SSAValue], outputs: Sequence[SSAValue], compute: Element) -> Region:
-    """A region over the elements of inputs and outputs that yields `compute(*inputs, *outputs)`, cast to the output's type."""
+    """A region over the elements of inputs and outputs that yields `compute(*inputs, *outputs)`, cast to
+    the output's type.
+    """
     types = [element(v.type) for v in (*inputs, *outputs)]
     block = Block(arg_types=types)
     with ImplicitBuilder(block):

@@ -217,7 +217,9 @@ DotOp = _contraction("linalg.dot", "k", "k", "k", "")
 
 
 class MatmulOp(ContractionForm, linalg.MatmulOp):
-    """`linalg.matmul`, transposed and broadcast forms by `indexing_maps`, mixed types by casts in the body."""
+    """`linalg.matmul`, transposed and broadcast forms by `indexing_maps`, mixed types by casts in the
+    body.
+    """
 
     STANDARD: ClassVar[tuple[AffineMap, ...]] = _maps("mnk", "mk", "kn", "mn")
     ITERATORS: ClassVar[ArrayAttr[Any]] = _iterators("mnk", "mn")

@@ -105,7 +105,9 @@ def _iterator(parser: Parser, kind: Any, start: int) -> IteratorTypeAttr:
 
 
 class _ReduceText:
-    """`linalg.reduce (`{` payload `}`)? ins(…) outs(…) dimensions = […] (body)?`, for one or several operands."""
+    """`linalg.reduce (`{` payload `}`)? ins(…) outs(…) dimensions = […] (body)?`, for one or several
+    operands.
+    """
 
     def print(self: Any, printer: Printer) -> None:
         n = len(self.inputs)
@@ -208,7 +210,9 @@ class ReduceOp(_ReduceText, linalg.ReduceOp):
 
 @irdl_op_definition
 class MapOp(IRDLOperation):
-    """One body for every element; its arguments are the elements of ins, optionally followed by the old one of outs."""
+    """One body for every element; its arguments are the elements of ins, optionally followed by the old
+    one of outs.
+    """
 
     name = "linalg.map"
     inputs = var_operand_def(SHAPED)
