@@ -125,7 +125,8 @@ def blocks(sizes: Sequence[int], dims: Sequence[int], limit: int = BLOCK_ELEMENT
 
 def part(view: Array, block: Block) -> Array:
     """The part of an operand (as `over` gives it) that a block reads; axes of extent 1 stay whole."""
-    return view[tuple(s if n > 1 else slice(None) for s, n in zip(block, view.shape, strict=True))]
+    box = tuple(s if n > 1 else slice(None) for s, n in zip(block, view.shape, strict=True))
+    return view[(*box, ...)]  # the ellipsis keeps rank 0 a view
 
 
 def grid_of(block: Block) -> list[Array]:
