@@ -13,10 +13,15 @@ from headrace.schedule.lower.index import Var, variables
 from headrace.schedule.lower.tree import Block, Buffer, Function, Loop
 
 
+Touches = dict[Buffer, list[Access]]
+
+
 def assign(function: Function, device: Device) -> dict[str, int]:
     """Return the byte address of every buffer that is used; HeadraceError if they do not fit."""
     memory = device.memory("ct_local")
-    for lifetimes in (_by_phase(function), _by_step(function)):
+    touched = _touches(function)
+    for lives in (_always, _by_phase, _by_step):
+        lifetimes = lives(function, touched)
         placed = pack(lifetimes, memory.size_bytes, memory.align_bytes, memory.reserved)
         if placed is not None:
             return placed
@@ -36,7 +41,7 @@ def shared(buffers: Sequence[Buffer], addresses: dict[str, int]) -> frozenset[fr
     )
 
 
-def _touches(function: Function) -> dict[Buffer, list[Access]]:
+def _touches(function: Function) -> Touches:
     found: dict[Buffer, list[Access]] = {}
     for access in accesses(function.body):
         if access.memory.buffer is not None:
@@ -44,16 +49,21 @@ def _touches(function: Function) -> dict[Buffer, list[Access]]:
     return found
 
 
-def _by_phase(function: Function) -> list[Lifetime]:
-    """Every buffer lives through the whole top-level items that touch it: nothing inside a loop shares bytes."""
+def _always(function: Function, touches: Touches) -> list[Lifetime]:
+    """Every buffer has bytes of its own, so that phases overlap as far as their data allow."""
+    return [Lifetime(buffer.name, buffer.bytes, 0, 0) for buffer in touches]
+
+
+def _by_phase(function: Function, touches: Touches) -> list[Lifetime]:
+    """A buffer lives through the whole top-level items that touch it: nothing inside a loop shares bytes."""
     lives = []
-    for buffer, touched in _touches(function).items():
+    for buffer, touched in touches.items():
         steps = [access.path[0] for access in touched]
         lives.append(Lifetime(buffer.name, buffer.bytes, min(steps), max(steps)))
     return lives
 
 
-def _by_step(function: Function) -> list[Lifetime]:
+def _by_step(function: Function, touches: Touches) -> list[Lifetime]:
     """Buffers written and read within one iteration live from their first to their last stage of the loop body.
 
     A buffer spans each loop around it that it outlives: touched outside it, rotating in it, or read before written.
@@ -61,7 +71,7 @@ def _by_step(function: Function) -> list[Lifetime]:
     numbers: dict[tuple[int, ...], tuple[int, int]] = {}
     _number(function.body, (), 0, numbers)
     lives = []
-    for buffer, touched in _touches(function).items():
+    for buffer, touched in touches.items():
         first = min(numbers[a.path][0] for a in touched)
         last = max(numbers[a.path][1] for a in touched)
         depth = max(len(a.path) for a in touched)

@@ -262,9 +262,7 @@ class _Reader:
         ):
             slot = self.memories.slot(value)
             ends.append(slot if slot else self.memories.box(op, value, ids, amap, sizes, static))
-        order = op.attributes.get("headrace.order")
-        axes = tuple(int(x) for x in order.get_values()) if order is not None else None
-        return Transfer(ends[0], ends[1], axes, _groups(op), location(op))
+        return Transfer(ends[0], ends[1], _order(op), _groups(op), location(op))
 
     def indirect(self, op: Any) -> Indirect:
         """Return a gather or scatter written as ktdf.opaque."""
@@ -283,6 +281,21 @@ class _Reader:
 def _is_zero(number: Number) -> Number:
     """Return 1 for every instance whose number is 0, else 0."""
     return int(number == 0) if isinstance(number, int) else collapse(tuple(int(x == 0) for x in number))
+
+
+def _order(op: Any) -> tuple[int, ...] | None:
+    """The dims of the memory side's box from slow to fast: a permutation map or a list of dims."""
+    attr = op.attributes.get("headrace.order")
+    if attr is None:
+        return None
+    if hasattr(attr, "get_values"):
+        axes = tuple(int(x) for x in attr.get_values())
+    else:
+        axes = tuple(getattr(e, "position", -1) for e in attr.data.results)
+    if sorted(axes) != list(range(len(axes))):
+        hint = "list every dim of the box once"
+        raise HeadraceError(Diagnostic("headrace.order is no permutation", location(op), op.name, hint))
+    return axes
 
 
 def _groups(op: Any) -> tuple[int, ...] | None:

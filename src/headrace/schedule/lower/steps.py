@@ -252,11 +252,10 @@ class Nest:
 
 
 def _operands(op: Any) -> tuple[list[Any], list[Any]]:
-    if hasattr(op, "inputs"):
+    if op.name in ("linalg.generic", "linalg.transpose") or "operandSegmentSizes" in op.properties:
         return list(op.inputs), list(op.outputs)
-    if op.name == "linalg.reduce":
-        return [op.input], [op.init]
-    return list(op.operands[:-1]), list(op.operands[-1:])
+    count = max(len(op.results), 1)
+    return list(op.operands[:-count]), list(op.operands[-count:])
 
 
 def _maps(op: Any, inputs: list[Any], outputs: list[Any]) -> tuple[list[tuple[AffineExpr, ...]], list[str]]:
@@ -269,9 +268,12 @@ def _maps(op: Any, inputs: list[Any], outputs: list[Any]) -> tuple[list[tuple[Af
     if op.name == "linalg.reduce":
         dropped = [int(d) for d in op.dimensions.get_values()]
         kept = tuple(e for d, e in enumerate(dims) if d not in dropped)
-        return [dims, kept], ["reduction" if d in dropped else "parallel" for d in range(rank)]
+        kinds = ["reduction" if d in dropped else "parallel" for d in range(rank)]
+        return [*([dims] * len(inputs)), *([kept] * len(outputs))], kinds
     if op.name in ("linalg.matmul", "linalg.batch_matmul"):
-        return _matmul_maps(rank)
+        maps = op.properties.get("indexing_maps")
+        found, kinds = _matmul_maps(rank)
+        return ([tuple(m.data.results) for m in maps] if maps is not None else found), kinds
     if op.name == "linalg.transpose":
         order = [int(d) for d in op.permutation.get_values()]
         return [dims, tuple(dims[d] for d in order)], ["parallel"] * rank

@@ -186,7 +186,7 @@ def _store(
         "store_order": found.order,
         "time_addr_map": found.time_map,
         **steps,
-        "operandSegmentSizes": segments(1, len(found.operands), len(bound), 0),
+        "operandSegmentSizes": segments(1, len(found.operands), 0, len(bound)),
     }
     operands = [found.view, *found.operands, *bound]
     return make("agen.composite_store", operands, (), properties, [body(inner)])
