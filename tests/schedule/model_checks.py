@@ -74,7 +74,7 @@ def assert_alike(found: Array, expected: Array, name: str, graph: TileGraph) -> 
         return
     a, b = found.astype(np.float64), expected.astype(np.float64)
     assert (np.isnan(a) == np.isnan(b)).all(), f"{name}: NaN\n{graph_text(graph)}"
-    unit = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-19}.get(found.dtype.name, 2**-19)
+    unit = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-17}.get(found.dtype.name, 2**-17)
     size = np.nanmax(np.abs(np.where(np.isfinite(b), b, 0)), initial=0.0)
     with np.errstate(invalid="ignore"):
         far = (np.abs(a - b) > 2 * unit * (np.abs(b) + 2**-3 * size) + 1e-30) & (a != b) & ~np.isnan(a)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
 from headrace.ir.text import location
-from headrace.schedule.graph import Axis, Carried, Loop, Number, Out, PerCore, Statement
+from headrace.schedule.graph import Axis, Carried, Compute, Loop, Number, Out, PerCore, Statement
 from headrace.schedule.model import number as nm
 from headrace.schedule.model.body import Body, linear
 from headrace.schedule.model.cleanup import drop_dead
+from headrace.schedule.model.combiners import identity
 from headrace.schedule.model.dissolve import dissolved
 from headrace.schedule.model.number import NotLinear, Num
 from headrace.schedule.model.pointwise import apply
@@ -144,8 +145,6 @@ class _Symbolic:
             raise Refused("a loop can carry tensors and numbers only")
         name = state.materialise(tensor, location(self.op), "init")
         inner = state.value(tensor.shape, tensor.dtype, location(self.op), argument.name_hint or "")
-        if name in state.undefined:
-            state.undefined.add(inner)
         state.env[argument] = whole(inner, tensor.shape, tensor.dtype)
         return whole(name, tensor.shape, tensor.dtype)
 
@@ -215,8 +214,21 @@ class _Symbolic:
             False,
             location(self.op),
         )
-        flat = dissolved(loop, state)
-        state.block.extend(flat)
+        state.block.extend(self._started(s) if isinstance(s, Loop) else s for s in dissolved(loop, state))
+
+    def _started(self, loop: Loop) -> Loop:
+        """The loop with accumulators nobody initialised starting from what their combiner leaves alone."""
+        carried = []
+        for c in loop.carried:
+            if c.init in self.state.undefined:
+                outs = [o for s in loop.body if isinstance(s, Compute) for o in s.outs if o.init == c.inner]
+                if not outs or outs[0].combiner is None:
+                    raise Refused("this loop reads a tensor.empty that nothing was written to", "fill it first")
+                value = self.state.values[c.inner]
+                start = Filled(value.shape, value.dtype, identity(outs[0].combiner, value.dtype))
+                c = replace(c, init=self.state.materialise(start, location(self.op), "init"))
+            carried.append(c)
+        return replace(loop, carried=tuple(carried))
 
     def _after(self, init: Binding, carried: Carried | None, value: Binding) -> Binding:
         if isinstance(init, Integer):

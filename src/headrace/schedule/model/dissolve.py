@@ -45,8 +45,10 @@ def dissolved(loop: Loop, state: State) -> list[Statement]:
     trips = np.asarray(loop.trip.values) if isinstance(loop.trip, PerCore) else None
     if trips is not None and len(np.unique(trips)) > SPLIT_LIMIT:
         return stays
-    attempt = _Attempt(loop, int(trips.max()) if trips is not None else int(loop.trip), state)  # type: ignore[arg-type]
+    trip = int(trips.max()) if trips is not None else loop.trip
+    assert isinstance(trip, int)
     try:
+        attempt = _Attempt(loop, trip, state)
         statements = attempt.run()
     except Stays:
         return stays
@@ -67,7 +69,7 @@ class _Step:
 
 
 class _Attempt:
-    """One try to lift every statement of a loop; `values` are the values whose shapes change."""
+    """One try to lift every statement of a loop; `values` are the values whose shapes change. May raise Stays."""
 
     def __init__(self, loop: Loop, trip: int, state: State) -> None:
         self.loop, self.trip, self.state = loop, trip, state

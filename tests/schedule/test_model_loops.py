@@ -1,0 +1,375 @@
+"""Author loops: which dissolve into dims, which stay, and that both compute what the author wrote."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.schedule.graph import PerCore
+from tests.schedule.ktir_texts import Text, identity, kind
+from tests.schedule.model_checks import check, computes, graph_of, loads, loops
+
+ROW = "affine_map<(d0, d1) -> (d0)>"
+
+
+def reduce_rows(
+    t: Text, value: str, rows: int, columns: int, combiner: str = "addf", init: str = "0.0"
+) -> str:
+    """linalg.reduce along the columns."""
+    start = t.fill(init, [rows], "f32")
+    return t.let(
+        f"linalg.reduce {{ arith.{combiner} }} ins({value} : tensor<{rows}x{columns}xf32>) "
+        f"outs({start} : tensor<{rows}xf32>) dimensions = [1]"
+    )
+
+
+def spread_rows(t: Text, value: str, rows: int, columns: int) -> str:
+    """One number per row as a matrix."""
+    empty = t.empty([rows, columns], "f32")
+    return t.let(
+        f"linalg.broadcast ins({value} : tensor<{rows}xf32>) outs({empty} : tensor<{rows}x{columns}xf32>) "
+        "dimensions = [1]"
+    )
+
+
+def rows_kernel(rows: int, columns: int, block: int, grid: int, limit: str | None = None) -> str:
+    """x - row sums of x, `block` rows a time, rows split over the grid."""
+    t = Text([grid])
+    (tile,) = t.tile_ids()
+    zero, step = t.index(0), t.index(block)
+    share = t.index(-(-rows // grid // block) * block)
+    low = t.let(f"arith.muli {tile}, {share} : index")
+    high = t.let(f"arith.addi {low}, {share} : index")
+    if limit is not None:
+        end = t.index(rows)
+        high = t.let(f"arith.minsi {high}, {end} : index")
+    x, y = t.view("x", [rows, columns]), t.view("y", [rows, columns])
+    t.do(f"scf.for %r = {low} to {high} step {step} {{")
+    value = t.load(x, [rows, columns], "f32", ["%r", zero], [block, columns])
+    spread = spread_rows(t, reduce_rows(t, value, block, columns), block, columns)
+    result = t.let(f"arith.subf {value}, {spread} : tensor<{block}x{columns}xf32>")
+    t.store(result, y, [rows, columns], "f32", ["%r", zero], [block, columns])
+    t.do("}")
+    return t.module()
+
+
+@pytest.mark.parametrize("block", [1, 4])
+def test_a_loop_over_touching_rows_becomes_one_dim(block: int) -> None:
+    graph = check(rows_kernel(32, 10, block, 2))
+    assert not loops(graph)
+    assert [d.extent for d in computes(graph)[0].dims] == [16, 10]
+
+
+def test_tiles_that_run_a_loop_differently_often_part_into_classes() -> None:
+    graph = check(rows_kernel(28, 10, 4, 4, limit="yes"))
+    assert [c.cores for c in graph.classes] == [(0, 1, 2), (3,)]
+    assert not loops(graph)
+
+
+def test_one_core_runs_touching_tiles_as_one() -> None:
+    graph = check(rows_kernel(32, 10, 4, 8), "spyre-1core")
+    assert not loops(graph)
+    assert computes(graph)[0].dims[0].extent == 32
+
+
+def test_tiles_of_a_core_that_do_not_touch_become_parallel_rounds() -> None:
+    graph = check(rows_kernel(32, 10, 4, 8), "tiny")
+    (loop,) = loops(graph)
+    assert loop.is_parallel and loop.trip == 4
+
+
+def matmul(
+    m: int, n: int, k: int, step: int, accumulator: str = "f32", init: str = "0.0", element: str = "f16"
+) -> str:
+    """A K loop that accumulates through outs."""
+    t = Text()
+    zero, end, by = t.index(0), t.index(k), t.index(step)
+    a, b = t.view("a", [m, k], element), t.view("b", [k, n], element)
+    c = t.view("c", [m, n], accumulator)
+    start = t.empty([m, n], accumulator) if init == "empty" else t.fill(init, [m, n], accumulator)
+    t.do(
+        f"%sum = scf.for %k = {zero} to {end} step {by} iter_args(%acc = {start}) -> "
+        f"(tensor<{kind([m, n], accumulator)}>) {{"
+    )
+    left = t.load(a, [m, k], element, [zero, "%k"], [m, step])
+    right = t.load(b, [k, n], element, ["%k", zero], [step, n])
+    result = t.let(
+        f"linalg.matmul ins({left}, {right} : tensor<{kind([m, step], element)}>, "
+        f"tensor<{kind([step, n], element)}>) outs(%acc : tensor<{kind([m, n], accumulator)}>) -> "
+        f"tensor<{kind([m, n], accumulator)}>"
+    )
+    t.do(f"scf.yield {result} : tensor<{kind([m, n], accumulator)}>")
+    t.do("}")
+    t.store("%sum", c, [m, n], accumulator, [zero, zero], [m, n])
+    return t.module()
+
+
+@pytest.mark.parametrize("init", ["0.0", "1.5", "empty"])
+def test_a_k_loop_in_f32_becomes_one_contraction(init: str) -> None:
+    graph = check(matmul(5, 7, 24, 8, init=init))
+    assert not loops(graph)
+    (nest,) = computes(graph)
+    assert nest.contraction is not None and [d.extent for d in nest.dims] == [5, 7, 24]
+    assert nest.outs[0].init == (1.5 if init == "1.5" else 0.0)
+
+
+def test_a_k_loop_that_rounds_to_f16_every_time_stays() -> None:
+    graph = check(matmul(5, 7, 24, 8, accumulator="f16"))
+    assert len(loops(graph)) == 1 and not loops(graph)[0].is_parallel
+
+
+def accumulate(op: str, init: str, block: int, element: str = "f32") -> str:
+    """acc = acc op x, a pointwise accumulation over blocks of rows."""
+    t = Text()
+    zero, end, by = t.index(0), t.index(4 * block), t.index(block)
+    x, y = t.view("x", [4 * block, 6], element), t.view("y", [block, 6], element)
+    start = t.fill(init, [block, 6], element)
+    of = f"tensor<{kind([block, 6], element)}>"
+    t.do(f"%sum = scf.for %k = {zero} to {end} step {by} iter_args(%acc = {start}) -> ({of}) {{")
+    value = t.load(x, [4 * block, 6], element, ["%k", zero], [block, 6])
+    result = t.let(f"arith.{op} %acc, {value} : {of}")
+    t.do(f"scf.yield {result} : {of}")
+    t.do("}")
+    t.store("%sum", y, [block, 6], element, [zero, zero], [block, 6])
+    return t.module()
+
+
+@pytest.mark.parametrize("op", ["addf", "maximumf", "mulf"])
+def test_single_rows_accumulated_pointwise_become_a_reduction(op: str) -> None:
+    graph = check(accumulate(op, "1.0", 1))
+    assert not loops(graph)
+    assert any(d.kind == "reduction" and d.extent == 4 for d in computes(graph)[0].dims)
+
+
+def test_blocks_of_rows_accumulated_pointwise_stay_a_loop() -> None:
+    assert len(loops(check(accumulate("addf", "0.0", 3)))) == 1
+
+
+def test_a_difference_carried_on_the_right_stays_a_loop() -> None:
+    text = accumulate("subf", "0.0", 1)
+    assert len(loops(check(text))) == 1
+
+
+def test_an_in_place_row_loop_dissolves() -> None:
+    t = Text()
+    zero, end, by = t.index(0), t.index(12), t.index(3)
+    x = t.view("x", [12, 5])
+    t.do(f"scf.for %r = {zero} to {end} step {by} {{")
+    value = t.load(x, [12, 5], "f32", ["%r", zero], [3, 5])
+    result = t.let(f"math.tanh {value} : tensor<3x5xf32>")
+    t.store(result, x, [12, 5], "f32", ["%r", zero], [3, 5])
+    t.do("}")
+    assert not loops(check(t.module()))
+
+
+def test_a_loop_that_reads_what_the_iteration_before_wrote_stays() -> None:
+    t = Text()
+    zero, one, end = t.index(0), t.index(1), t.index(7)
+    x = t.view("x", [8, 5])
+    t.do(f"scf.for %r = {zero} to {end} step {one} {{")
+    value = t.load(x, [8, 5], "f32", ["%r", zero], [1, 5])
+    result = t.let(f"math.tanh {value} : tensor<1x5xf32>")
+    below = t.let(f"arith.addi %r, {one} : index")
+    t.store(result, x, [8, 5], "f32", [below, zero], [1, 5])
+    t.do("}")
+    (loop,) = loops(check(t.module()))
+    assert not loop.is_parallel
+
+
+def test_a_loop_over_columns_of_two_arguments_keeps_the_axis_order() -> None:
+    t = Text()
+    zero, end, by = t.index(0), t.index(12), t.index(4)
+    x, y = t.view("x", [6, 12]), t.view("y", [12, 6])
+    t.do(f"scf.for %c = {zero} to {end} step {by} {{")
+    value = t.load(x, [6, 12], "f32", [zero, "%c"], [6, 4])
+    empty = t.empty([4, 6], "f32")
+    turned = t.let(
+        f"linalg.transpose ins({value} : tensor<6x4xf32>) outs({empty} : tensor<4x6xf32>) permutation = [1, 0]"
+    )
+    t.store(turned, y, [12, 6], "f32", ["%c", zero], [4, 6])
+    t.do("}")
+    assert not loops(check(t.module()))
+
+
+def test_coordinates_in_a_body_follow_a_dissolved_loop() -> None:
+    t = Text()
+    zero, end, by = t.index(0), t.index(12), t.index(4)
+    y = t.view("y", [12, 5])
+    t.do(f"scf.for %r = {zero} to {end} step {by} {{")
+    empty = t.empty([4, 5], "f32")
+    value = t.let(
+        f'linalg.generic {{indexing_maps = [{identity(2)}], iterator_types = ["parallel", "parallel"]}} '
+        f"outs({empty} : tensor<4x5xf32>) {{\n^bb0(%o: f32):\n"
+        "%i = linalg.index 0 : index\n%j = linalg.index 1 : index\n%k = arith.addi %i, %r : index\n"
+        "%l = arith.muli %j, %r : index\n%m = arith.addi %k, %l : index\n"
+        "%n = arith.index_cast %m : index to i32\n%f = arith.sitofp %n : i32 to f32\n"
+        "linalg.yield %f : f32\n} -> tensor<4x5xf32>"
+    )
+    t.store(value, y, [12, 5], "f32", ["%r", zero], [4, 5])
+    t.do("}")
+    check(t.module())
+
+
+def test_a_loop_of_scalars_read_one_by_one_dissolves_along_a_new_axis() -> None:
+    t = Text()
+    zero, one, end = t.index(0), t.index(1), t.index(9)
+    s, x, y = t.view("s", [9]), t.view("x", [9, 6]), t.view("y", [9, 6])
+    t.do(f"scf.for %r = {zero} to {end} step {one} {{")
+    factor = t.load(s, [9], "f32", ["%r"], [1])
+    number = t.let(f"tensor.extract {factor}[{zero}] : tensor<1xf32>")
+    value = t.load(x, [9, 6], "f32", ["%r", zero], [1, 6])
+    spread = t.let(f"tensor.splat {number} : tensor<1x6xf32>")
+    result = t.let(f"arith.mulf {value}, {spread} : tensor<1x6xf32>")
+    t.store(result, y, [9, 6], "f32", ["%r", zero], [1, 6])
+    t.do("}")
+    graph = check(t.module())
+    assert not loops(graph) and [d.extent for d in computes(graph)[0].dims] == [9, 6]
+
+
+def test_a_loop_with_an_index_that_is_not_linear_is_unrolled() -> None:
+    t = Text()
+    zero, one, end, two, five = t.index(0), t.index(1), t.index(6), t.index(2), t.index(5)
+    x, y = t.view("x", [6, 4]), t.view("y", [6, 4])
+    t.do(f"scf.for %r = {zero} to {end} step {one} {{")
+    twice = t.let(f"arith.muli %r, {two} : index")
+    square = t.let(f"arith.muli %r, {twice} : index")
+    row = t.let(f"arith.remui {square}, {five} : index")
+    value = t.load(x, [6, 4], "f32", [row, zero], [1, 4])
+    t.store(value, y, [6, 4], "f32", ["%r", zero], [1, 4])
+    t.do("}")
+    graph = check(t.module())
+    assert not loops(graph)
+    assert len(loads(graph)) == 3  # rows 0, 2 and 3, each used twice
+
+
+def test_a_loop_variable_guarding_a_branch_is_unrolled() -> None:
+    t = Text()
+    zero, one, end = t.index(0), t.index(1), t.index(4)
+    x, y = t.view("x", [4, 4]), t.view("y", [4, 4])
+    t.do(f"scf.for %r = {zero} to {end} step {one} {{")
+    value = t.load(x, [4, 4], "f32", ["%r", zero], [1, 4])
+    first = t.let(f"arith.cmpi eq, %r, {zero} : index")
+    t.do(f"%v = scf.if {first} -> (tensor<1x4xf32>) {{")
+    t.do(f"%n = arith.negf {value} : tensor<1x4xf32>\nscf.yield %n : tensor<1x4xf32>\n}} else {{")
+    t.do(f"scf.yield {value} : tensor<1x4xf32>\n}}")
+    t.store("%v", y, [4, 4], "f32", ["%r", zero], [1, 4])
+    t.do("}")
+    check(t.module())
+
+
+def test_an_index_carried_through_a_loop_is_followed() -> None:
+    t = Text()
+    zero, one, end, two = t.index(0), t.index(1), t.index(5), t.index(2)
+    x, y = t.view("x", [10, 4]), t.view("y", [10, 4])
+    t.do(f"%last = scf.for %r = {zero} to {end} step {one} iter_args(%at = {zero}) -> (index) {{")
+    value = t.load(x, [10, 4], "f32", ["%at", zero], [2, 4])
+    t.store(value, y, [10, 4], "f32", ["%at", zero], [2, 4])
+    t.do(f"%next = arith.addi %at, {two} : index\nscf.yield %next : index\n}}")
+    t.do(f"%back = arith.subi %last, {one} : index")
+    row = t.load(x, [10, 4], "f32", ["%back", zero], [1, 4])
+    t.store(row, y, [10, 4], "f32", [zero, zero], [1, 4])
+    assert not loops(check(t.module()))
+
+
+def attention(heads: int, length: int, depth: int, block: int, causal: bool) -> str:
+    """Online softmax attention; a tile is one block of queries of one head."""
+    t = Text([heads, length // block])
+    head, q_block = t.tile_ids()
+    zero, by, end = t.index(0), t.index(block), t.index(length)
+    shape = [heads, length, depth]
+    q, k, v, o = (t.view(n, shape, "f16") for n in "qkvo")
+    first = t.let(f"arith.muli {q_block}, {by} : index")
+    last = t.let(f"arith.addi {first}, {by} : index") if causal else end
+    queries = t.load(q, shape, "f16", [head, first, zero], [1, block, depth])
+    query = t.let(
+        f"tensor.collapse_shape {queries} [[0, 1], [2]] : tensor<1x{block}x{depth}xf16> into tensor<{block}x{depth}xf16>"
+    )
+    m0, l0 = t.fill("-1.0e30", [block], "f32"), t.fill("0.0", [block], "f32")
+    a0 = t.fill("0.0", [block, depth], "f32")
+    rows, matrix, square = (
+        f"tensor<{block}xf32>",
+        f"tensor<{block}x{depth}xf32>",
+        f"tensor<{block}x{block}xf32>",
+    )
+    t.do(
+        f"%res:3 = scf.for %kb = {zero} to {last} step {by} iter_args(%m = {m0}, %l = {l0}, %a = {a0}) -> ({rows}, {rows}, {matrix}) {{"
+    )
+    parts = []
+    for view in (k, v):
+        loaded = t.load(view, shape, "f16", [head, "%kb", zero], [1, block, depth])
+        parts.append(
+            t.let(
+                f"tensor.collapse_shape {loaded} [[0, 1], [2]] : tensor<1x{block}x{depth}xf16> into tensor<{block}x{depth}xf16>"
+            )
+        )
+    zeros = t.fill("0.0", [block, block], "f32")
+    empty = t.empty([depth, block], "f16")
+    turned = t.let(
+        f"linalg.transpose ins({parts[0]} : tensor<{block}x{depth}xf16>) outs({empty} : tensor<{depth}x{block}xf16>) permutation = [1, 0]"
+    )
+    scores = t.let(
+        f"linalg.matmul ins({query}, {turned} : tensor<{block}x{depth}xf16>, tensor<{depth}x{block}xf16>) outs({zeros} : {square}) -> {square}"
+    )
+    guard = (
+        "%i = linalg.index 0 : index\n%j = linalg.index 1 : index\n"
+        f"%gi = arith.addi %i, {first} : index\n%gj = arith.addi %j, %kb : index\n"
+        "%low = arith.constant -1.0e30 : f32\n%c = arith.cmpi sle, %gj, %gi : index\n"
+        "%r = arith.select %c, %y, %low : f32\nlinalg.yield %r : f32"
+        if causal
+        else "linalg.yield %y : f32"
+    )
+    e1 = t.empty([block, block], "f32")
+    masked = t.let(
+        f'linalg.generic {{indexing_maps = [{identity(2)}, {identity(2)}], iterator_types = ["parallel", "parallel"]}} ins({scores} : {square}) outs({e1} : {square}) {{\n'
+        f"^bb0(%x: f32, %e: f32):\n%s = arith.constant 0.25 : f32\n%y = arith.mulf %x, %s : f32\n{guard}\n}} -> {square}"
+    )
+    lowest = t.fill("0xFF800000", [block], "f32")
+    top = t.let(
+        f"linalg.reduce {{ arith.maximumf }} ins({masked} : {square}) outs({lowest} : {rows}) dimensions = [1]"
+    )
+    new_m = t.let(f"arith.maximumf %m, {top} : {rows}")
+    e2 = t.empty([block, block], "f32")
+    p = t.let(
+        f'linalg.generic {{indexing_maps = [{identity(2)}, {ROW}, {identity(2)}], iterator_types = ["parallel", "parallel"]}} ins({masked}, {new_m} : {square}, {rows}) outs({e2} : {square}) {{\n'
+        "^bb0(%x: f32, %y: f32, %e: f32):\n%d = arith.subf %x, %y : f32\n%z = math.exp %d : f32\nlinalg.yield %z : f32\n"
+        f"}} -> {square}"
+    )
+    change = t.let(f"arith.subf %m, {new_m} : {rows}")
+    c = t.let(f"math.exp {change} : {rows}")
+    scaled_l = t.let(f"arith.mulf %l, {c} : {rows}")
+    new_l = t.let(
+        f"linalg.reduce {{ arith.addf }} ins({p} : {square}) outs({scaled_l} : {rows}) dimensions = [1]"
+    )
+    e3 = t.empty([block, depth], "f32")
+    wide_c = t.let(f"linalg.broadcast ins({c} : {rows}) outs({e3} : {matrix}) dimensions = [1]")
+    scaled_a = t.let(f"arith.mulf %a, {wide_c} : {matrix}")
+    narrow = t.let(f"arith.truncf {p} : {square} to tensor<{block}x{block}xf16>")
+    new_a = t.let(
+        f"linalg.matmul ins({narrow}, {parts[1]} : tensor<{block}x{block}xf16>, tensor<{block}x{depth}xf16>) outs({scaled_a} : {matrix}) -> {matrix}"
+    )
+    t.do(f"scf.yield {new_m}, {new_l}, {new_a} : {rows}, {rows}, {matrix}")
+    t.do("}")
+    e4 = t.empty([block, depth], "f32")
+    below = t.let(f"linalg.broadcast ins(%res#1 : {rows}) outs({e4} : {matrix}) dimensions = [1]")
+    result = t.let(f"arith.divf %res#2, {below} : {matrix}")
+    half = t.let(f"arith.truncf {result} : {matrix} to tensor<{block}x{depth}xf16>")
+    out = t.let(
+        f"tensor.expand_shape {half} [[0, 1], [2]] output_shape [1, {block}, {depth}] : tensor<{block}x{depth}xf16> into tensor<1x{block}x{depth}xf16>"
+    )
+    t.store(out, o, shape, "f16", [head, first, zero], [1, block, depth])
+
+    return t.module()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_online_softmax_stays_a_loop_with_a_trip_per_core(causal: bool) -> None:
+    graph = check(attention(2, 32, 8, 8, causal))
+    (loop,) = loops(graph)
+    assert len(loop.carried) == 3 and not loop.is_parallel
+    assert len(graph.classes) == 1
+    assert loop.trip == (PerCore((1, 1, 2, 2, 3, 3, 4, 4)) if causal else 4)
+
+
+def test_dims_of_producer_and_consumer_have_one_name() -> None:
+    graph = graph_of(rows_kernel(32, 10, 4, 2))
+    first, second = computes(graph)
+    assert [d.name for d in first.dims] == [d.name for d in second.dims]
