@@ -70,7 +70,7 @@ class Box:
     Byte address of an element = `base` + sum of position x stride over `times` and `run`. Where a layout is
     not linear `address` holds the byte address as an expression over `coordinates` (one symbol per dim of
     `times` + `run`) instead, and the strides are 0. `run` may be shorter than the vector it fills: the
-    other lanes load as 0 and are not stored.
+    other lanes load as 0 and are not stored. `view_start` is where the view behind the box begins.
     """
 
     place: Place
@@ -81,6 +81,7 @@ class Box:
     limits: tuple[Limit, ...] = ()
     address: Index | None = None
     coordinates: tuple[Symbol, ...] = ()
+    view_start: Index = Index()
 
     @property
     def itemsize(self) -> int:

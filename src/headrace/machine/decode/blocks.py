@@ -69,11 +69,19 @@ def box(op: Operation, view: View, subscripts: Sequence[Index], window: Window) 
         dims = [Dim(e, 0) for e in extents]
         return Box(
             view.place, _at_zero(address, coordinates), tuple(dims[:count]), tuple(dims[count:]), view.dtype,
-            limits, address, coordinates,
+            limits, address, coordinates, view.base,
         )  # fmt: skip
     base, strides = split
     dims = [Dim(e, s) for e, s in zip(extents, strides, strict=True)]
-    return Box(view.place, base, tuple(dims[:count]), tuple(dims[count:]), view.dtype, limits)
+    return Box(
+        view.place,
+        base,
+        tuple(dims[:count]),
+        tuple(dims[count:]),
+        view.dtype,
+        limits,
+        view_start=view.base,
+    )
 
 
 def first_dim_stride(op: Operation, view: View) -> int:

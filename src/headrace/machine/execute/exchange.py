@@ -21,12 +21,13 @@ Array = np.ndarray[Any, Any]
 class Chunk:
     """Messages of one composite op or loop: message t*len(parts)+j is `parts[j][:, t]`; `taken` are consumed.
 
-    A part has the shape [instance, steps, *vector].
+    A part has the shape [instance, steps, *vector]. `clocks` is for whoever watches the run.
     """
 
     parts: list[Array]
     steps: int
     taken: int = 0
+    clocks: Any = None
 
     @property
     def left(self) -> int:

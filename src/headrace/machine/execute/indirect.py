@@ -30,15 +30,23 @@ def rows(node: Copy, indirect: Indirect, index: Access, env: Sequence[Any]) -> A
     return found
 
 
-def run(node: Copy, source: Access, target: Access, index: Access, env: Sequence[Any]) -> None:
-    """Executes an indirect copy; of duplicate targets the last time step wins."""
+def reach(
+    node: Copy, source: Access, target: Access, index: Access, env: Sequence[Any]
+) -> tuple[Access, Array]:
+    """(the indirect side, byte offsets in its arena of every element moved: [instance, time, lanes])."""
     indirect = node.indirect
     assert indirect is not None
     shift = rows(node, indirect, index, env) * indirect.scale
     direct = source if indirect.side == "source" else target
     at = direct.addresses(env) + shift[..., None]
     _check(node, direct, at)
-    if indirect.side == "source":
+    return direct, at
+
+
+def run(node: Copy, source: Access, target: Access, index: Access, env: Sequence[Any]) -> None:
+    """Executes an indirect copy; of duplicate targets the last time step wins."""
+    direct, at = reach(node, source, target, index, env)
+    if direct is source:
         target.store(env, _taken(direct, at))
     else:
         _put(direct, at, source.load(env, (node.lanes,))[..., : at.shape[-1]])

@@ -64,6 +64,14 @@ class Plan:
     accesses: dict[int, Access]
     has_indices: bool
 
+    def trips(self, team: Team) -> list[int]:
+        """Trip counts of the nest now."""
+        out = []
+        for loop in self.loops:
+            lower, upper, step = (uniform(i.evaluate(team.env)) for i in (loop.lower, loop.upper, loop.step))
+            out.append(max(0, -(-(upper - lower) // step)))
+        return out
+
 
 def run_marked(run: Execution, team: Team, node: Loop) -> bool | None:
     """Runs a marked loop folded: True done, False messages are missing, None if it cannot be folded."""
@@ -73,7 +81,7 @@ def run_marked(run: Execution, team: Team, node: Loop) -> bool | None:
     plan: Plan | None = team.plans[key]
     if plan is None:
         return None
-    trips = _trips(plan, team)
+    trips = plan.trips(team)
     steps = prod(trips)
     if steps == 0:
         for c in node.carried:
@@ -87,14 +95,6 @@ def run_marked(run: Execution, team: Team, node: Loop) -> bool | None:
         for combine in plan.combines:
             _combine(team, combine, steps)
     return True
-
-
-def _trips(plan: Plan, team: Team) -> list[int]:
-    out = []
-    for loop in plan.loops:
-        lower, upper, step = (uniform(i.evaluate(team.env)) for i in (loop.lower, loop.upper, loop.step))
-        out.append(max(0, -(-(upper - lower) // step)))
-    return out
 
 
 # ---- running -----------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ class Execution:
     def __init__(
         self, image: Image, memory: Memory, scalars: dict[str, Any], scratch: Scratchpads | None
     ) -> None:
-        self.handlers: dict[type, Handler] = _HANDLERS
+        self.handlers: dict[type, Handler] = HANDLERS
         self.image = image
         self.scalars = scalars
         self.arenas = Arenas(image, memory, scratch)
@@ -405,7 +405,7 @@ def _if(run: Execution, team: Team, node: If) -> bool:
     return True
 
 
-_HANDLERS: dict[type, Handler] = {
+HANDLERS: dict[type, Handler] = {
     Copy: _copy,
     Read: run_read,
     Write: run_write,

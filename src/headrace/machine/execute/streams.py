@@ -21,7 +21,7 @@ Route = tuple[Queue, list[tuple[Stream, Access]]]
 
 def run_read(run: Execution, team: Team, node: Read) -> bool:
     """Sends every vector of every stream; never waits."""
-    for queue, streams in _routes(run, team, node, True):
+    for queue, streams in routes(run, team, node, True):
         parts = [access.load(team.env, stream.shape) for stream, access in streams]
         steps = parts[0].shape[1]
         if not steps:
@@ -37,13 +37,13 @@ def run_read(run: Execution, team: Team, node: Read) -> bool:
 
 def run_write(run: Execution, team: Team, node: Write) -> bool:
     """Stores every vector of every stream once all of them have been sent."""
-    routes = _routes(run, team, node, False)
+    found = routes(run, team, node, False)
     steps = prod(uniform(d.extent.evaluate(team.env)) for d in node.streams[0].box.times)
     if not steps:
         return True
-    if any(queue.available < steps * len(streams) for queue, streams in routes):
+    if any(queue.available < steps * len(streams) for queue, streams in found):
         return False
-    for queue, streams in routes:
+    for queue, streams in found:
         for part, (stream, access) in zip(_taken(queue, node, steps, len(streams)), streams, strict=True):
             message = checked(
                 part, stream.shape, stream.box.dtype, stream.where, run.partner(team, stream.peer)
@@ -52,21 +52,21 @@ def run_write(run: Execution, team: Team, node: Write) -> bool:
     return True
 
 
-def _routes(run: Execution, team: Team, node: Read | Write, is_sender: bool) -> list[Route]:
+def routes(run: Execution, team: Team, node: Read | Write, is_sender: bool) -> list[Route]:
     """The streams by channel, in order, cached."""
     key = id(node)
     if key not in team.plans:
-        routes: list[Route] = []
+        out: list[Route] = []
         for stream in node.streams:
             queue = run.queue(team, stream.peer, is_sender)
             access = run.access(team, stream.box, stream.where)
-            for known, streams in routes:
+            for known, streams in out:
                 if known is queue:
                     streams.append((stream, access))
                     break
             else:
-                routes.append((queue, [(stream, access)]))
-        team.plans[key] = routes
+                out.append((queue, [(stream, access)]))
+        team.plans[key] = out
     found: list[Route] = team.plans[key]
     return found
 

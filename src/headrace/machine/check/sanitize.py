@@ -1,0 +1,168 @@
+"""The sanitizer: a watched run of every component, then its synchronisation with real FIFO capacities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.machine.check.findings import Finding, Findings
+from headrace.machine.check.memories import Memories
+from headrace.machine.check.shadows import cell_bytes
+from headrace.machine.check.skeleton import run_skeleton
+from headrace.machine.check.watch import WatchedRun
+from headrace.machine.execute.arenas import Scratchpads, new_scratchpads
+from headrace.machine.execute.faults import Fault
+from headrace.machine.execute.run import named
+from headrace.machine.execute.team import Team, new_team, partition
+from headrace.machine.image import (
+    Box,
+    Copy,
+    Image,
+    Load,
+    Read,
+    Receive,
+    Schedule,
+    Send,
+    Signal,
+    Store,
+    Wait,
+    Write,
+    walk,
+)
+from headrace.numbers.memory import Memory
+
+
+def sanitize(
+    image: Image,
+    memory: Memory,
+    scalars: dict[str, Any],
+    scratch: Scratchpads | None = None,
+    blank: Sequence[tuple[int, int]] = (),
+) -> list[Finding]:
+    """Everything wrong with a program that a run can show: races, reads of unwritten bytes, accesses out of
+    bounds, misaligned ones, messages and signals that do not match, deadlock with the FIFOs of the device.
+
+    The program is executed on `memory`, as by `execute`. `blank` are byte ranges of device memory that hold
+    nothing yet (outputs, scratch).
+    """
+    findings = Findings()
+    cells = {kind: cell_bytes(image, kind) for kind in ("global", "ct_local", "register")}
+    memories = Memories(image, memory, cells, blank)
+    values = named(image, scalars)
+    pads = scratch or new_scratchpads(image)
+    for schedule in image.schedules:
+        memories.next_schedule()
+        _reside(image, schedule, memories)
+        labels = _labels(schedule)
+        trips: dict[tuple[int, int], list[int]] = {}
+        chosen: dict[Any, list[int]] = {}
+        for component in components(schedule):
+            found = _watch(image, schedule, component, memory, values, pads, findings, memories)
+            trips |= found
+            shape = tuple(component) if found else tuple(labels[n] for n in component)
+            chosen.setdefault(shape, component)
+        simulated = {n for component in chosen.values() for n in component}
+        run_skeleton(image, schedule, simulated, values, trips, findings)
+    return findings.found
+
+
+def _watch(
+    image: Image,
+    schedule: Schedule,
+    component: Sequence[int],
+    memory: Memory,
+    values: dict[str, Any],
+    pads: Scratchpads,
+    findings: Findings,
+    memories: Memories,
+) -> dict[tuple[int, int], list[int]]:
+    """Runs one component; a fault ends it and is a finding."""
+    run = WatchedRun(image, memory, values, pads, findings, memories)
+    inside = set(component)
+    teams: list[Team] = []
+    for program in schedule.programs:
+        for member, instance in enumerate(program.instances):
+            if instance in inside:
+                teams.append(new_team(len(teams), program, [member], values))
+    try:
+        run.start(teams)
+    except Fault as error:
+        for d in error.diagnostics:
+            unit = next((i.name for i in image.instances if i.name in d.message.split()), "")
+            finding = Finding(error.category, d.message, unit, d.op, d.where or Finding.where)
+            findings.add(finding)
+    return run.trips
+
+
+def _reside(image: Image, schedule: Schedule, memories: Memories) -> None:
+    """Marks what earlier calls left in the scratchpads."""
+    pad = next((m for m in image.memories if m.kind == "ct_local"), None)
+    if pad is None:
+        return
+    for resident in schedule.lx_in:
+        for core in range(image.cores):
+            memories.reside(pad.name, core, resident.address, resident.bytes)
+
+
+def _labels(schedule: Schedule) -> dict[int, Any]:
+    """What tells instances apart for synchronisation: program, control, multicast groups."""
+    out: dict[int, Any] = {}
+    for program, parts in zip(schedule.programs, partition(schedule), strict=True):
+        groups = [
+            program.numbers(n.group)
+            for n in walk(program.body)
+            if isinstance(n, Copy) and n.group is not None
+        ]
+        for g, part in enumerate(parts):
+            for m in part:
+                out[program.instances[m]] = (program.number, g, *(row[m] for row in groups))
+    return out
+
+
+def components(schedule: Schedule) -> list[list[int]]:
+    """Instances joined by signals, messages or a common scratchpad, in the order of the programs."""
+    parent: dict[Any, Any] = {}
+
+    def find(x: Any) -> Any:
+        parent.setdefault(x, x)
+        while parent[x] != x:
+            parent[x] = parent[parent[x]]
+            x = parent[x]
+        return x
+
+    for program in schedule.programs:
+        for n in program.instances:
+            find(n)
+        for node in walk(program.body):
+            for peer in _peers(node):
+                for a, b in zip(program.instances, program.numbers(peer), strict=True):
+                    parent[find(a)] = find(b)
+            for box in _boxes(node):
+                if box.place.kind == "ct_local":
+                    for a, core in zip(program.instances, program.numbers(box.place.owner), strict=True):
+                        parent[find(a)] = find(("core", core))
+    groups: dict[Any, list[int]] = {}
+    for program in schedule.programs:
+        for n in program.instances:
+            groups.setdefault(find(n), []).append(n)
+    return list(groups.values())
+
+
+def _peers(node: Any) -> list[Any]:
+    match node:
+        case Read() | Write():
+            return [s.peer for s in node.streams]
+        case Send() | Receive() | Signal() | Wait():
+            return [node.peer]
+    return []
+
+
+def _boxes(node: Any) -> list[Box]:
+    match node:
+        case Copy():
+            return [node.source, node.target, *([node.indirect.box] if node.indirect else [])]
+        case Read() | Write():
+            return [s.box for s in node.streams]
+        case Load() | Store():
+            return [node.box]
+    return []

@@ -1,0 +1,394 @@
+"""A run with every instance on its own, vector clocks on signals and messages, and shadow memory on every
+access.
+
+Order is what the program guarantees, not what this run happened to do: an access is a race with an earlier
+one of another unit unless its clock knows that one. Clocks advance message by message, so that a tile
+updated in place behind the values read from it is in order. Copies of one unit overlap each other until a
+fence, or a signal back from whoever saw the unit's own signal, proves the first complete.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.ir.diagnostics import Location
+from headrace.machine.check.findings import Finding, Findings
+from headrace.machine.check.memories import Memories
+from headrace.machine.check.shadows import Region
+from headrace.machine.execute import indirect
+from headrace.machine.execute.arenas import Access, Scratchpads
+from headrace.machine.execute.exchange import Queue
+from headrace.machine.execute.run import HANDLERS, Execution, Handler
+from headrace.machine.execute.streams import routes
+from headrace.machine.execute.team import Team
+from headrace.machine.image import (
+    Copy,
+    Image,
+    Load,
+    Loop,
+    Place,
+    Read,
+    Receive,
+    Send,
+    Signal,
+    Store,
+    Wait,
+    Write,
+)
+from headrace.numbers.memory import Memory
+
+Array = np.ndarray[Any, Any]
+
+
+class ClockedQueue(Queue):
+    """A queue whose chunks carry clock rows, one per step; `rows` are those of the last messages taken."""
+
+    def __init__(self) -> None:
+        super().__init__([0])
+        self.rows: Array | None = None
+
+    def take(self, steps: int, count: int) -> list[Array]:
+        need, found = steps * count, []
+        for chunk in self.chunks:
+            n = min(need, chunk.left)
+            each = np.repeat(np.arange(chunk.steps), len(chunk.parts))[chunk.taken : chunk.taken + n]
+            found.append(chunk.clocks[each])
+            need -= n
+            if not need:
+                break
+        rows = np.concatenate(found)
+        self.rows = rows.reshape(steps, count, -1).max(axis=1)
+        return super().take(steps, count)
+
+
+class WatchedRun(Execution):
+    """Runs the instances of one component; `cells` are the cell sizes by memory kind."""
+
+    def __init__(
+        self,
+        image: Image,
+        memory: Memory,
+        scalars: dict[str, Any],
+        scratch: Scratchpads,
+        findings: Findings,
+        memories: Memories,
+    ) -> None:
+        super().__init__(image, memory, scalars, scratch)
+        self.handlers = {**self.handlers, **_WATCHED}
+        self.findings = findings
+        self.memories = memories
+        self.local: dict[int, int] = {}
+        self.clock: dict[int, Array] = {}
+        self.done: dict[int, int] = {}
+        self.posted: dict[tuple[int, int], deque[tuple[Array, str, Location]]] = {}
+        self.log: dict[int, tuple[list[int], list[Location]]] = {}
+
+    def start(self, teams: list[Team]) -> None:
+        """Runs single-instance teams to their end."""
+        self.local = {t.ids[0]: k for k, t in enumerate(teams)}
+        self.clock = {t.ids[0]: np.zeros(len(teams), np.int32) for t in teams}
+        self.done = {t.ids[0]: 0 for t in teams}
+        self.log = {t.ids[0]: ([], []) for t in teams}
+        self.memories.enter()
+        self.run(teams)
+
+    def new_queue(self, order: list[int]) -> Queue:
+        return ClockedQueue()
+
+    # ---- time ----------------------------------------------------------------------------------------------
+    def ticks(self, team: Team, steps: int, where: Location) -> Array:
+        """The next `steps` ticks of a unit, noted as belonging to the op at `where`."""
+        me = team.ids[0]
+        clock, k = self.clock[me], self.local[me]
+        first = int(clock[k])
+        clock[k] += steps
+        starts, places = self.log[me]
+        starts.append(first + 1)
+        places.append(where)
+        return np.arange(first + 1, first + steps + 1, dtype=np.int32)
+
+    def rows(self, team: Team, ticks: Array, received: Sequence[Array] = ()) -> Array:
+        """What a unit knows at each of its ticks, having received one clock row per tick from each source."""
+        me = team.ids[0]
+        out = np.repeat(self.clock[me][None], len(ticks), axis=0)
+        for rows in received:
+            np.maximum(out, rows, out=out)
+        if received:
+            np.maximum.accumulate(out, axis=0, out=out)
+        out[:, self.local[me]] = ticks
+        return out
+
+    def advance(self, team: Team, rows: Array) -> None:
+        """The unit has got as far as the last row."""
+        if len(rows):
+            self.clock[team.ids[0]] = rows[-1].copy()
+
+    # ---- accesses ------------------------------------------------------------------------------------------
+    def region(self, access: Access, env: Sequence[Any], trips: Sequence[int] = ()) -> Region:
+        """The bytes a single instance reaches through an access now."""
+        if not access.is_linear:
+            at = access.addresses(env)[0] - int(access.owners[0])
+            return Region(0, (), (), 0, access.dtype.itemsize, at)
+        times, run = access.shape(env)
+        box = access.box
+        strides = (*access.fold, *(d.stride for d in box.times), *(d.stride for d in box.run))
+        start = int(np.asarray(access.base.evaluate(env)).reshape(-1)[0])
+        steps = len(access.fold) + len(times)
+        extents = (*(trips if access.fold else ()), *times, *run)
+        return Region(start, extents, strides, steps, access.dtype.itemsize)
+
+    def read(self, team: Team, access: Access, region: Region, rows: Array, where: Location) -> None:
+        """Checks and notes a read whose step t happens with clock row t (or the only row)."""
+        self._touch(team, access, region, rows, where, is_write=False)
+
+    def write(self, team: Team, access: Access, region: Region, rows: Array, where: Location) -> None:
+        """Checks and notes a write."""
+        self._touch(team, access, region, rows, where, is_write=True)
+
+    def _touch(
+        self, team: Team, access: Access, region: Region, rows: Array, where: Location, is_write: bool
+    ) -> None:
+        if region.is_empty:
+            return
+        me, place = team.ids[0], access.box.place
+        k = self.local[me]
+        shadow = self.memories.of(place, int(access.owners[0]) // max(access.arena.size, 1))
+        self._check_alignment(team, access, region, where)
+        verb = "writes" if is_write else "reads"
+        found = shadow.conflict(shadow.writes, region, k, rows)
+        if found is not None:
+            self._race(team, place, where, found, f"{verb} {{}} not ordered after the write of {{}}")
+        if is_write:
+            found = shadow.conflict(shadow.reads, region, k, rows)
+            if found is not None:
+                self._race(team, place, where, found, f"{verb} {{}} not ordered after the read of {{}}")
+        else:
+            byte = shadow.unwritten(region)
+            if byte is not None:
+                text = f"{self._name(me)} reads byte {byte} of {place.name}, which nothing has written"
+                self.findings.add(
+                    Finding("uninitialised", text, self._name(me), "", where), (where, place.name)
+                )
+        self._check_foreign(team, place, region, where, verb, is_write)
+        ticks = rows[:, k]
+        shadow.stamp(shadow.writes if is_write else shadow.reads, region, k, ticks)
+        if is_write:
+            shadow.mark_written(region)
+
+    def unfenced(self, team: Team, access: Access, region: Region, where: Location, is_write: bool) -> None:
+        """Checks a copy against the unit's own earlier copies that may still be in flight."""
+        if region.is_empty:
+            return
+        me, place = team.ids[0], access.box.place
+        shadow = self.memories.of(place, int(access.owners[0]) // max(access.arena.size, 1))
+        known = np.array([self.done[me]], np.int32)
+        planes = [shadow.writes, shadow.reads] if is_write else [shadow.writes]
+        for kind in planes:
+            plane = kind.get(self.local[me])
+            found = None if plane is None else shadow.beyond(plane, region, known)
+            if found is not None:
+                text = "overlaps {} with its own transfer in flight; a fence is missing after that of {}"
+                self._race(team, place, where, (self.local[me], *found), text)
+
+    def _check_foreign(
+        self, team: Team, place: Place, region: Region, where: Location, verb: str, is_write: bool
+    ) -> None:
+        """Against units that share no signal or message with this one: nothing orders them."""
+        if place.kind != "global":
+            return
+        other = self.memories.foreign(region, is_write)
+        if other is not None:
+            text = (
+                f"{self._name(team.ids[0])} {verb} bytes of {place.name} that {self._name(other)} "
+                "also uses; nothing orders the two"
+            )
+            self.findings.add(Finding("races", text, self._name(team.ids[0]), "", where), (where, other))
+        self.memories.note(region, team.ids[0], is_write)
+
+    def _check_alignment(self, team: Team, access: Access, region: Region, where: Location) -> None:
+        me, box = team.ids[0], access.box
+        start = region.start if region.addresses is None else int(region.addresses.reshape(-1)[0])
+        need, at, what = region.itemsize, start, "an access"
+        if start % need == 0 and box.place.kind == "ct_local":
+            need = self.image.memory(box.place.name).align_bytes
+            at = int(np.asarray(box.view_start.evaluate(team.env)).reshape(-1)[0])
+            what = "a view"
+        if at % need:
+            text = f"{what} of {box.place.name} starts at byte {at}, not a multiple of {need}"
+            self.findings.add(Finding("alignment", text, self._name(me), "", where), (where,))
+
+    def _race(
+        self, team: Team, place: Place, where: Location, found: tuple[int, int, int], text: str
+    ) -> None:
+        unit, tick, byte = found
+        me, other = team.ids[0], list(self.local)[unit]
+        starts, places = self.log[other]
+        there = places[bisect_right(starts, tick) - 1]
+        what = text.format(f"byte {byte} of {place.name}", self._name(other))
+        finding = Finding("races", f"{self._name(me)} {what}", self._name(me), "", where, there)
+        self.findings.add(finding, (where, there, place.name))
+
+    def _name(self, instance: int) -> str:
+        return self.image.instances[instance].name
+
+
+# ---- watched nodes -----------------------------------------------------------------------------------------
+def _copy(run: WatchedRun, team: Team, node: Copy) -> bool:
+    source, target = run.access(team, node.source, node.where), run.access(team, node.target, node.where)
+    ends = [(source, run.region(source, team.env), False), (target, run.region(target, team.env), True)]
+    if node.indirect is not None:
+        index = run.access(team, node.indirect.box, node.where)
+        direct, at = indirect.reach(node, source, target, index, team.env)
+        local = at[0] - int(direct.owners[0])
+        k = 0 if direct is source else 1
+        ends[k] = (direct, Region(0, (), (), 0, direct.dtype.itemsize, local), ends[k][2])
+        ends.insert(0, (index, run.region(index, team.env), False))
+    for access, region, is_write in ends:
+        run.unfenced(team, access, region, node.where, is_write)
+    rows = run.rows(team, run.ticks(team, 1, node.where))
+    for access, region, is_write in ends:
+        (run.write if is_write else run.read)(team, access, region, rows, node.where)
+    return _plain(Copy)(run, team, node)
+
+
+def _read(run: WatchedRun, team: Team, node: Read) -> bool:
+    found = routes(run, team, node, True)
+    regions = [(a, run.region(a, team.env), s.where) for _, streams in found for s, a in streams]
+    ticks = run.ticks(team, regions[0][1].count, node.where)
+    rows = run.rows(team, ticks)
+    for access, region, where in regions:
+        run.read(team, access, region, rows, where)
+    before = {id(q): len(q.chunks) for q, _ in found}
+    _plain(Read)(run, team, node)
+    for queue, _ in found:
+        step = 0
+        for chunk in list(queue.chunks)[before[id(queue)] :]:
+            burst = 1 if node.granularity == 1 else node.granularity
+            chunk.clocks = rows[step : step + chunk.steps * burst : burst]
+            step += chunk.steps * burst
+    return True
+
+
+def _write(run: WatchedRun, team: Team, node: Write) -> bool:
+    if not _plain(Write)(run, team, node):
+        return False
+    found = routes(run, team, node, False)
+    regions = [(a, run.region(a, team.env), s.where) for _, streams in found for s, a in streams]
+    steps = regions[0][1].count
+    ticks = run.ticks(team, steps, node.where)
+    received = [q.rows for q, _ in found if steps and isinstance(q, ClockedQueue) and q.rows is not None]
+    rows = run.rows(team, ticks, [_stretched(r, steps) for r in received])
+    for access, region, where in regions:
+        run.write(team, access, region, rows, where)
+    run.advance(team, rows)
+    return True
+
+
+def _stretched(rows: Array, steps: int) -> Array:
+    """Clock rows of bursts, one per step."""
+    return rows if len(rows) == steps else np.repeat(rows, -(-steps // len(rows)), axis=0)[:steps]
+
+
+def _signal(run: WatchedRun, team: Team, node: Signal) -> bool:
+    _plain(Signal)(run, team, node)
+    me, peer = team.ids[0], run.members(team, node.peer)[0]
+    clock = run.clock[me]
+    if node.waits or me == peer:
+        run.done[me] = int(clock[run.local[me]])
+    if me != peer:
+        run.posted.setdefault((me, peer), deque()).append((clock.copy(), node.tag, node.where))
+    return True
+
+
+def _wait(run: WatchedRun, team: Team, node: Wait) -> bool:
+    if not _plain(Wait)(run, team, node):
+        return False
+    me, peer = team.ids[0], run.members(team, node.peer)[0]
+    clock, tag, where = run.posted[peer, me].popleft()
+    np.maximum(run.clock[me], clock, out=run.clock[me])
+    run.done[me] = max(run.done[me], int(clock[run.local[me]]))
+    if tag and node.tag and tag != node.tag:
+        name, other = run.image.instances[me].name, run.image.instances[peer].name
+        text = f"{name} waits for {node.tag} but the next signal of {other} is {tag}"
+        run.findings.add(
+            Finding("signals", text, name, "dataflow.sync_recv", node.where, where), (node.where, tag)
+        )
+    return True
+
+
+def _receive(run: WatchedRun, team: Team, node: Receive) -> bool:
+    if not _plain(Receive)(run, team, node):
+        return False
+    queue = run.queue(team, node.peer, False)
+    assert isinstance(queue, ClockedQueue) and queue.rows is not None
+    run.advance(team, run.rows(team, run.ticks(team, 1, node.where), [queue.rows]))
+    return True
+
+
+def _send(run: WatchedRun, team: Team, node: Send) -> bool:
+    _plain(Send)(run, team, node)
+    rows = run.rows(team, run.ticks(team, 1, node.where))
+    run.queue(team, node.peer, True).chunks[-1].clocks = rows
+    return True
+
+
+def _load(run: WatchedRun, team: Team, node: Load) -> bool:
+    access = run.access(team, node.box, node.where)
+    rows = run.rows(team, run.ticks(team, 1, node.where))
+    run.read(team, access, run.region(access, team.env), rows, node.where)
+    return _plain(Load)(run, team, node)
+
+
+def _store(run: WatchedRun, team: Team, node: Store) -> bool:
+    access = run.access(team, node.box, node.where)
+    rows = run.rows(team, run.ticks(team, 1, node.where))
+    run.write(team, access, run.region(access, team.env), rows, node.where)
+    return _plain(Store)(run, team, node)
+
+
+def _loop(run: WatchedRun, team: Team, node: Loop) -> bool:
+    if not _plain(Loop)(run, team, node):
+        return False
+    plan = None if team.is_unfolded or node.kind is None else team.plans.get(("marked", id(node)))
+    if plan is None:
+        return True
+    trips = plan.trips(team)
+    steps = int(np.prod(trips))
+    if not steps:
+        return True
+    ticks = run.ticks(team, steps, node.where)
+    rows = run.rows(team, ticks, [q.rows for q, _ in plan.receives])
+    for inner in plan.body:
+        if isinstance(inner, Load | Store):
+            access = plan.accesses[id(inner)]
+            region = run.region(access, team.env, trips)
+            known = rows if region.count == steps else rows[:1]
+            (run.read if isinstance(inner, Load) else run.write)(team, access, region, known, inner.where)
+        elif isinstance(inner, Send):
+            run.queue(team, inner.peer, True).chunks[-1].clocks = rows
+    run.advance(team, rows)
+    return True
+
+
+def _plain(kind: type) -> Handler:
+    """What the plain run does for a node."""
+    return HANDLERS[kind]
+
+
+_WATCHED: dict[type, Any] = {
+    Copy: _copy,
+    Read: _read,
+    Write: _write,
+    Signal: _signal,
+    Wait: _wait,
+    Receive: _receive,
+    Send: _send,
+    Load: _load,
+    Store: _store,
+    Loop: _loop,
+}
