@@ -19,7 +19,8 @@ class PhasePlan:
 
     `computes` describes what it computes (for readers and as a check on replay), `unit` computes it, `lane` is the dim
     of a vector and `step` its elements, `tile` the extents of a scratchpad tile by dim, in loop order; `copies` the
-    rotating copies of streamed buffers by "in" and "out"; `once` lists operands loaded before the tile loop,
+    rotating copies of streamed buffers by "in" and "out"; `blocks` (contractions) the depth and columns of a resident
+    block, the rows of a result stage, and what the corelets split; `once` lists operands loaded before the tile loop,
     `multicast` those several cores read in one transfer. Cycles are predicted: of all, and by resource.
     """
 
@@ -33,6 +34,7 @@ class PhasePlan:
     extents: Mapping[str, int]
     passes: int = 1
     copies: Mapping[str, int] = field(default_factory=dict)
+    blocks: Mapping[str, int | str] = field(default_factory=dict)
     order: str = ""
     once: tuple[str, ...] = ()
     multicast: tuple[str, ...] = ()

@@ -86,7 +86,7 @@ def _class_plan(
     phases = []
     for number, group in enumerate(flat_groups(made.items)):
         phases.append(
-            _phase(f"p{number}", group, made, homes, part, device, limits, tally, "retiling" not in without)
+            _phase(f"p{number}", group, made, homes, part, device, limits, tally)
         )
     return ClassPlan(part.cores, tuple(phases), kinds)
 
@@ -106,7 +106,6 @@ def _phase(
     device: Device,
     limits: Limits,
     tally: Tally,
-    retiling: bool,
 ) -> PhasePlan:
     """The cheapest candidate of a phase; the best of the others are kept as alternatives."""
     found = sorted(

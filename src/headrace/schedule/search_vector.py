@@ -8,6 +8,7 @@ from math import ceil, prod
 
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
+from headrace.schedule.graph import Compute
 from headrace.schedule.multicast import is_shared
 from headrace.schedule.passes import cost, has_lane, point_dims, row_bytes, step_of
 from headrace.schedule.plan import PhasePlan
@@ -27,6 +28,7 @@ class Limits:
     copies: int = 3
     multicast: bool = True
     residency: bool = True
+    retiling: bool = True
 
 
 def key(operand: Operand) -> str:
@@ -140,7 +142,7 @@ def _plan(
     )
     streamed = [o for o in from_memory if key(o) not in once]
     made = PhasePlan(
-        name, "vector", tuple(c.source or _describe(c.body) for c in shape.group.computes), units(device).vector,
+        name, "vector", tuple(map(describe, shape.group.computes)), units(device).vector,
         lane, step, tile, dict(shape.extents), 1, {"in": copies, "out": copies}, once=once, multicast=shared,
     )  # fmt: skip
     size = sum(rounded(box(o, tile) * itemsize(o.dtype)) for o in streamed) * copies
@@ -161,8 +163,14 @@ def box(operand: Operand, tile: dict[str, int]) -> int:
     return prod(tile[d] for d in operand.surface.dims)
 
 
-def _describe(body: tuple[object, ...]) -> str:
-    names = [s.op.split(".")[-1] for s in body if s.op not in ("in", "const")]  # type: ignore[attr-defined]
+def describe(compute: Compute) -> str:
+    """Return a short name of what a Compute does."""
+    if compute.source:
+        return compute.source
+    if compute.contraction is not None:
+        return "contract"
+    names = [s.op.split(".")[-1] for s in compute.body if s.op not in ("in", "const")]
+    names += [f"reduce {o.combiner}" for o in compute.outs if o.combiner is not None]
     return "+".join(names) or "copy"
 
 

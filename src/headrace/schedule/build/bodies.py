@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
-from xdsl.dialects import arith, builtin, linalg, tensor
+from xdsl.dialects import builtin
+from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.ir import Block, Region, SSAValue
 
-from headrace.ir.context import context
-from headrace.numbers.dtypes import is_float
+from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.build import mlir
 from headrace.schedule.build.emitter import INDEX, Emitter, identity_map, splat_map
 from headrace.schedule.graph import Scalar
@@ -40,12 +39,6 @@ Coordinate = Callable[[Scalar], tuple[SSAValue | None, bool]]
 """The coordinate an "index" entry stands for: (index value or None, whether the lane number is added)."""
 
 
-@cache
-def op_type(name: str) -> Any:
-    """Return the op class of a name."""
-    return context().get_op(name)
-
-
 def constant(emit: Emitter, value: float | int, dtype: str) -> SSAValue:
     """Append a scalar constant."""
     kind = mlir.element(dtype)
@@ -55,7 +48,7 @@ def constant(emit: Emitter, value: float | int, dtype: str) -> SSAValue:
         attr = builtin.FloatAttr(float(value), kind)
     else:
         attr = builtin.IntegerAttr(_wrapped(int(value), kind.width.data), kind)
-    return emit.add(arith.ConstantOp(attr))
+    return emit.add(mlir.op("arith.constant")(attr))
 
 
 def _wrapped(value: int, width: int) -> int:
@@ -69,7 +62,7 @@ def apply(emit: Emitter, name: str, args: Sequence[SSAValue], dtype: str, attr: 
         properties["predicate"] = builtin.IntegerAttr(_FLOAT_PREDICATES.index(str(attr)), 64)
     elif name == "arith.cmpi":
         properties["predicate"] = builtin.IntegerAttr(_INTEGER_PREDICATES.index(str(attr)), 64)
-    made = op_type(name).build(operands=list(args), result_types=[mlir.element(dtype)], properties=properties)
+    made = mlir.op(name).build(operands=list(args), result_types=[mlir.element(dtype)], properties=properties)
     return emit.add(made)
 
 
@@ -94,15 +87,15 @@ def evaluate(
 def _coordinate(emit: Emitter, entry: Scalar, coordinate: Coordinate) -> SSAValue:
     value, is_lane = coordinate(entry)
     if is_lane:
-        lane = emit.add(linalg.IndexOp(0))
-        value = lane if value is None else emit.add(arith.AddiOp(lane, value))
+        lane = emit.add(mlir.op("linalg.index")(0))
+        value = lane if value is None else emit.add(mlir.op("arith.addi")(lane, value))
     assert value is not None
     if entry.dtype == "index":
         return value
     if is_float(entry.dtype):
-        whole = emit.add(arith.IndexCastOp(value, builtin.i32))
+        whole = emit.add(mlir.op("arith.index_cast")(value, builtin.i32))
         return apply(emit, "arith.sitofp", [whole], entry.dtype)
-    return emit.add(arith.IndexCastOp(value, mlir.element(entry.dtype)))
+    return emit.add(mlir.op("arith.index_cast")(value, mlir.element(entry.dtype)))
 
 
 def generic(
@@ -118,20 +111,20 @@ def generic(
     length = max(n for n, _ in results)
     kinds = [(n,) for n, _ in results]
     empties = [
-        emit.add(tensor.EmptyOp([], mlir.tensor(k, d))) for k, (_, d) in zip(kinds, results, strict=True)
+        emit.add(mlir.op("tensor.empty")([], mlir.tensor(k, d))) for k, (_, d) in zip(kinds, results, strict=True)
     ]
     maps = [_map_of(v, length) for v in operands] + [identity_map()] * len(results)
     scalars = [v.type.element_type for v in operands] + [mlir.element(d) for _, d in results]  # type: ignore[attr-defined]
     block = Block(arg_types=scalars)
     with emit.inside(block):
         yielded = fill(list(block.args[: len(operands)]))
-        block.add_op(linalg.YieldOp(*yielded))
-    made = linalg.GenericOp(
+        block.add_op(mlir.op("linalg.yield")(*yielded))
+    made = mlir.op("linalg.generic")(
         list(operands),
         empties,
         Region(block),
         maps,
-        [linalg.IteratorTypeAttr(linalg.IteratorType.PARALLEL)],
+        [IteratorTypeAttr(IteratorType.PARALLEL)],
         [e.type for e in empties],
     )
     emit.block.add_op(made)
@@ -178,15 +171,15 @@ def combine(emit: Emitter, combiner: str, dtype: str, a: SSAValue, b: SSAValue) 
 
 def reduce_row(emit: Emitter, row: SSAValue, combiner: str, dtype: str, init: float | int) -> SSAValue:
     """Append the reduction of a row of `dtype` to a rank-0 tensor, starting from a number."""
-    empty = emit.add(tensor.EmptyOp([], mlir.tensor((), dtype)))
+    empty = emit.add(mlir.op("tensor.empty")([], mlir.tensor((), dtype)))
     start = constant(emit, init, dtype)
-    filled = emit.add(linalg.FillOp([start], [empty], [empty.type]))
+    filled = emit.add(mlir.op("linalg.fill")([start], [empty], [empty.type]))
     scalar = mlir.element(dtype)
     block = Block(arg_types=[scalar, scalar])
     with emit.inside(block):
-        block.add_op(linalg.YieldOp(combine(emit, combiner, dtype, block.args[0], block.args[1])))
+        block.add_op(mlir.op("linalg.yield")(combine(emit, combiner, dtype, block.args[0], block.args[1])))
     dims = mlir.dense([0])
-    made = linalg.ReduceOp.build(
+    made = mlir.op("linalg.reduce").build(
         operands=[[row], [filled]],
         properties={"dimensions": dims},
         result_types=[[filled.type]],
@@ -194,3 +187,35 @@ def reduce_row(emit: Emitter, row: SSAValue, combiner: str, dtype: str, init: fl
     )
     emit.block.add_op(made)
     return made.results[0]
+
+
+def converted(emit: Emitter, value: SSAValue, source: str, target: str) -> SSAValue:
+    """Append the cast between two types of one kind (float or integer)."""
+    if source == target:
+        return value
+    wider = itemsize(target) > itemsize(source)
+    if is_float(source) != is_float(target):
+        raise AssertionError(f"no cast from {source} to {target}")
+    name = ("extf" if wider else "truncf") if is_float(source) else ("extsi" if wider else "trunci")
+    return apply(emit, f"arith.{name}", [value], target)
+
+
+def matmul(emit: Emitter, row: SSAValue, weights: SSAValue, start: SSAValue) -> SSAValue:
+    """Append start + row x weights; the hidden region widens the factors as MLIR's does."""
+    kinds = [v.type.element_type for v in (row, weights, start)]  # type: ignore[attr-defined]
+    block = Block(arg_types=kinds)
+    names = [dtype_name(kind) for kind in kinds]
+    with emit.inside(block):
+        left, right = (converted(emit, block.args[k], names[k], names[2]) for k in (0, 1))
+        product = apply(emit, "arith.mulf" if is_float(names[2]) else "arith.muli", [left, right], names[2])
+        block.add_op(mlir.op("linalg.yield")(combine(emit, "add", names[2], product, block.args[2])))
+    made = mlir.op("linalg.matmul").build(
+        operands=[[row, weights], [start]], result_types=[[start.type]], regions=[Region(block)]
+    )
+    emit.block.add_op(made)
+    return made.results[0]
+
+
+def dtype_name(kind: Any) -> str:
+    """Return the name of an MLIR element type."""
+    return str(kind)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects import affine, arith, builtin, memref, scf
+from xdsl.dialects import builtin
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
@@ -80,7 +80,7 @@ class Emitter:
     def constant(self, value: int) -> SSAValue:
         """Return an index constant at the head of the function."""
         if value not in self._constants:
-            op = arith.ConstantOp(builtin.IntegerAttr(value, INDEX))
+            op = mlir.op("arith.constant")(builtin.IntegerAttr(value, INDEX))
             op.result.name_hint = f"c{value}" if value >= 0 else f"m{-value}"
             self.head_constants.add_op(op)
             self._constants[value] = op.result
@@ -93,7 +93,7 @@ class Emitter:
         if index.const == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
             return index.terms[0][0]
         operands, amap = subscripts([index])
-        return self.add(affine.ApplyOp(operands, amap), name)
+        return self.add(mlir.op("affine.apply")(operands, amap), name)
 
     def quotient(self, index: Index, divisor: int, name: str = "") -> Index:
         """Return index floordiv divisor."""
@@ -112,7 +112,7 @@ class Emitter:
             return Index(fold(index.const))
         operand = self.value(index)
         amap = builtin.AffineMapAttr(AffineMap(1, 0, (expr,)))
-        return of(self.add(affine.ApplyOp([operand], amap), name))
+        return of(self.add(mlir.op("affine.apply")([operand], amap), name))
 
     @contextmanager
     def loop(self, count: int | Index, name: str, mark: str = "", start: int = 0) -> Iterator[Index]:
@@ -120,12 +120,12 @@ class Emitter:
         upper = self.constant(count) if isinstance(count, int) else self.value(count)
         block = Block(arg_types=[INDEX])
         block.args[0].name_hint = name
-        op = scf.ForOp(self.constant(start), upper, self.constant(1), [], block)
+        op = mlir.op("scf.for")(self.constant(start), upper, self.constant(1), [], block)
         if mark:
             op.attributes["loop_type"] = ktdf.LoopTypeAttr(ktdf.LoopKind(mark))
         with self.inside(block):
             yield of(block.args[0])
-            block.add_op(scf.YieldOp())
+            block.add_op(mlir.op("scf.yield")())
         self.add(op)
 
     @contextmanager
@@ -160,7 +160,7 @@ class Emitter:
 
     def alloc(self, shape: Sequence[int], dtype: str, name: str) -> SSAValue:
         """Return a new scratchpad buffer."""
-        op = memref.AllocOp([], [], mlir.buffer(tuple(shape), dtype))
+        op = mlir.op("memref.alloc")([], [], mlir.buffer(tuple(shape), dtype))
         op.memref.name_hint = name
         return self.add(op)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from xdsl.dialects import memref
 from xdsl.dialects.builtin import AffineSetAttr
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineDimExpr, AffineSet
@@ -17,7 +16,7 @@ from headrace.ir.ktdp.views import ConstructMemoryViewOp
 from headrace.schedule.build import mlir, percore
 from headrace.schedule.build.emitter import Box, Emitter
 from headrace.schedule.build.indices import Index, of
-from headrace.schedule.graph import Linear
+from headrace.schedule.graph import Linear, Number
 from headrace.schedule.linear import digits, upper
 from headrace.schedule.shape import Operand
 from headrace.schedule.storage import Storage
@@ -65,10 +64,13 @@ class Memory:
     _views: dict[Any, SSAValue] = field(default_factory=dict)
     _homes: dict[tuple[str, tuple[int, ...]], SSAValue] = field(default_factory=dict)
     _names: dict[str, int] = field(default_factory=dict)
+    _numbers: dict[Number, Index] = field(default_factory=dict)
 
     def number(self, value: Linear) -> Index:
         """Return a linear number as an index: the core's constant plus loop variables."""
-        found = percore.index(self.emit, value.const, self.cores, self.core)
+        found = self._numbers.get(value.const)
+        if found is None:
+            found = self._numbers[value.const] = percore.index(self.emit, value.const, self.cores, self.core)
         for name, factor in value.terms:
             found = found + self.loops[name] * factor
         return found
@@ -183,7 +185,7 @@ def _groups(rank: int) -> Any:
 
 
 def _collapse(source: SSAValue, rank: int, total: int, dtype: str) -> Any:
-    return memref.CollapseShapeOp.build(
+    return mlir.op("memref.collapse_shape").build(
         operands=[source],
         properties={"reassociation": _groups(rank)},
         result_types=[mlir.buffer((total,), dtype)],
@@ -191,7 +193,7 @@ def _collapse(source: SSAValue, rank: int, total: int, dtype: str) -> Any:
 
 
 def _expand(source: SSAValue, sizes: tuple[int, ...], dtype: str) -> Any:
-    return memref.ExpandShapeOp.build(
+    return mlir.op("memref.expand_shape").build(
         operands=[source, []],
         properties={"reassociation": _groups(len(sizes)), "static_output_shape": mlir.dense(sizes)},
         result_types=[mlir.buffer(sizes, dtype)],

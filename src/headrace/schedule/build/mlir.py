@@ -9,6 +9,7 @@ from typing import Any
 from xdsl.dialects import builtin
 from xdsl.dialects.builtin import IntegerType, MemRefType, TensorType
 
+from headrace.ir.context import context
 from headrace.ir.ktdf import FifoSlotType
 from headrace.ir.ktdp.spaces import memory_space
 from headrace.ir.parser import TextParser
@@ -30,8 +31,6 @@ def element(dtype: str) -> Any:
 @cache
 def attribute(text: str) -> Any:
     """Return the attribute or type a text spells."""
-    from headrace.ir.context import context
-
     parser = TextParser(context(), text, "<type>")
     return parser.parse_optional_type() or parser.parse_attribute()
 
@@ -65,3 +64,9 @@ def slot(source: str, target: str, count: int, dtype: str) -> Any:
 def dense(values: Sequence[int]) -> Any:
     """Return array<i64: values>."""
     return builtin.DenseArrayBase.from_list(builtin.i64, list(values))
+
+
+@cache
+def op(name: str) -> Any:
+    """Return the class of an op, as our context spells it."""
+    return context().get_op(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.schedule.build.contract import build_contract
 from headrace.schedule.build.vector import Phase, build_vector
 
 
@@ -10,5 +11,7 @@ def build_phase(phase: Phase) -> None:
     match phase.plan.kind:
         case "vector":
             build_vector(phase)
+        case "contract":
+            build_contract(phase)
         case _:
             raise AssertionError(phase.plan.kind)

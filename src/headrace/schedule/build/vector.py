@@ -48,25 +48,26 @@ def build_vector(phase: Phase) -> None:
     """Emit a vector phase: operands that no tile loop moves first, then the tile loops."""
     plan = phase.plan
     kept = {
-        o: load_whole(phase, o) for o in phase.shape.inputs if _key(o) in plan.once and o.storage.kind != "lx"
+        o: load_whole(phase, o) for o in phase.shape.inputs if key(o) in plan.once and o.storage.kind != "lx"
     }
     for part in parts(phase.shape.extents, plan.tile, {plan.lane: plan.step}):
         _part(phase, part, kept)
 
 
-def _key(operand: Operand) -> str:
+def key(operand: Operand) -> str:
+    """Return the name of an operand in a plan."""
     return f"{operand.value}#{operand.use}"
 
 
 def load_whole(phase: Phase, operand: Operand) -> Buffered:
     """Emit the load of a whole operand into a buffer of its own."""
     with phase.emit.pipeline() as pipe, pipe.stage(phase.units.loader):
-        made = _buffer(phase, operand, phase.shape.extents, 1)[0]
+        made = buffers(phase, operand, phase.shape.extents, 1)[0]
         load(phase, operand, made, {}, phase.shape.extents)
     return made
 
 
-def _buffer(phase: Phase, operand: Operand, tile: Mapping[str, int], copies: int) -> list[Buffered]:
+def buffers(phase: Phase, operand: Operand, tile: Mapping[str, int], copies: int) -> list[Buffered]:
     """Buffers for one tile of an operand, of the rank of its view in device memory."""
     place = phase.memory.operand(operand, phase.shape.extents)
     sizes = [1 if d is None else tile[d] for d in place.dims]
@@ -81,7 +82,7 @@ def load(
     """Emit the transfer of a tile from device memory, marked if several cores read the same."""
     place = phase.memory.operand(operand, phase.shape.extents, [d for d in buffer.dims if d is not None])
     attributes: dict[str, Any] = {}
-    if _key(operand) in phase.plan.multicast:
+    if key(operand) in phase.plan.multicast:
         found = groups(operand.surface.base, len(phase.cores))
         attributes["headrace.multicast_groups"] = DenseArrayBase.from_list(i64, found)
     phase.emit.transfer(place.box(origin, tile), buffer.box({}, tile), **attributes)
@@ -93,37 +94,39 @@ def _part(phase: Phase, part: Part, kept: Mapping[Operand, Buffered]) -> None:
     results = list({o.value: o for o in phase.shape.outputs}.values())
     inner = [o for o in results if o.storage.kind != "lx"]
     n_in, n_out = (min(plan.copies.get(k, 1), part.trips) for k in ("in", "out"))
-    ins = {o: _buffer(phase, o, part.tile, n_in) for o in streamed}
-    outs = {o.value: _buffer(phase, o, part.tile, n_out) for o in inner}
+    ins = {o: buffers(phase, o, part.tile, n_in) for o in streamed}
+    outs = {o.value: buffers(phase, o, part.tile, n_out) for o in inner}
     with tile_loop(emit, part, "t") as (origin, number):
         at_in = {o: rows.selected(emit, b, number) for o, b in ins.items()}
         at_out = {v: rows.selected(emit, b, number) for v, b in outs.items()}
         sources = {**kept, **at_in}
         for o in phase.shape.inputs:
             if o.storage.kind == "lx":
-                sources[o] = _shifted(phase.memory.operand(o, phase.shape.extents), origin)
+                sources[o] = shifted(phase.memory.operand(o, phase.shape.extents), origin)
             elif o in kept:
-                sources[o] = _shifted(kept[o], origin)
+                sources[o] = shifted(kept[o], origin)
         targets = dict(at_out)
         for o in results:
             if o.storage.kind == "lx":
-                targets[o.value] = _shifted(phase.memory.operand(o, phase.shape.extents), origin)
+                targets[o.value] = shifted(phase.memory.operand(o, phase.shape.extents), origin)
         if at_in:
             with emit.pipeline() as pipe, pipe.stage(phase.units.loader):
                 for o, b in at_in.items():
                     load(phase, o, b, origin, part.tile)
         _compute(phase, part, origin, sources, targets)
-        _store(phase, part, origin, targets)
+        store_tile(phase, origin, part.tile, targets)
 
 
-def _shifted(place: Buffered, origin: Mapping[str, Index]) -> Buffered:
+def shifted(place: Buffered, origin: Mapping[str, Index]) -> Buffered:
     base = tuple(
         b if d is None else b + origin.get(d, Index(0)) for d, b in zip(place.dims, place.base, strict=True)
     )
     return Buffered(place.memory, place.dims, base)
 
 
-def _store(phase: Phase, part: Part, origin: Mapping[str, Index], targets: Mapping[str, Buffered]) -> None:
+def store_tile(
+    phase: Phase, origin: Mapping[str, Index], tile: Mapping[str, int], targets: Mapping[str, Buffered]
+) -> None:
     """Emit the stores of a tile: every place in device memory a result goes to."""
     outgoing = [o for o in phase.shape.outputs if o.storage.kind != "lx"]
     if not outgoing:
@@ -133,7 +136,7 @@ def _store(phase: Phase, part: Part, origin: Mapping[str, Index], targets: Mappi
             source = targets[o.value]
             order = [d for d in source.dims if d is not None]
             place = phase.memory.operand(o, phase.shape.extents, order)
-            phase.emit.transfer(source.box({}, part.tile), place.box(origin, part.tile))
+            phase.emit.transfer(source.box({}, tile), place.box(origin, tile))
 
 
 def _compute(

@@ -1,0 +1,327 @@
+"""The blocks of one contraction tile: weights become resident, rows stream past them, partial sums loop through LX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from xdsl.dialects import builtin
+from xdsl.ir import SSAValue
+
+from headrace.numbers.dtypes import is_float
+from headrace.schedule.build import bodies, mlir, rows
+from headrace.schedule.build.emitter import Box, Emitter, Pipeline, Slot
+from headrace.schedule.build.indices import Index, of
+from headrace.schedule.build.memory import Buffered
+from headrace.schedule.build.vector import Phase
+from headrace.schedule.contraction import Roles, result_dtype
+from headrace.schedule.passes import Pass, Step, has_lane
+from headrace.schedule.shape import Operand
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A tile of factors in the scratchpad and what its blocks read and write besides."""
+
+    phase: Phase
+    roles: Roles
+    columns: int
+    sums: str
+    rows: Buffered
+    weights: Buffered
+    psum: SSAValue | None
+    extras: Mapping[Operand, Buffered]
+    outs: Mapping[str, Buffered]
+    origin: Mapping[str, Index]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Depth [at, at + extent) of the tile against rows [first, first + count); flags as in `Run`."""
+
+    at: Index
+    extent: int
+    first: Index
+    count: int
+    is_first: bool
+    is_last: bool
+
+
+def emit_blocks(tile: Blocks, block: Block) -> None:
+    """Emit all column blocks of a chunk; the corelets take column blocks if the plan says so, else rows."""
+    emit, width = tile.phase.emit, min(tile.phase.plan.blocks["columns"], tile.columns)
+    whole, rest = divmod(tile.columns, width)
+    with emit.corelets(tile.phase.corelets) as cl:
+        by_columns = tile.phase.plan.blocks["split"] == "columns"
+        share = _Share(emit, cl, tile.phase.corelets)
+        all_rows = (Index(0), Index(block.count))
+        some_rows = all_rows if by_columns else share.of(block.count)
+        first, count = share.of(whole) if by_columns else (Index(0), Index(whole))
+        with _blocks(emit, first, count) as number:
+            _pipeline(tile, block, number * width, width, some_rows)
+        if rest:
+            _pipeline(tile, block, Index(whole * width), rest, share.of(block.count) if by_columns else some_rows)
+
+
+@contextmanager
+def _blocks(emit: Emitter, first: Index, count: Index) -> Iterator[Index]:
+    if not count.terms and count.const == 1:
+        yield first
+        return
+    with emit.loop(count, "nb") as number:
+        yield number + first
+
+
+class _Share:
+    """This corelet's part of a number of things: from floor(cl * n / corelets) up to the next corelet's."""
+
+    def __init__(self, emit: Emitter, cl: Index, corelets: int) -> None:
+        self.emit, self.cl, self.corelets = emit, cl, corelets
+
+    def of(self, total: int) -> tuple[Index, Index]:
+        """Return the first one and the count."""
+        count = self.corelets
+        if count == 1:
+            return Index(0), Index(total)
+        if total % count == 0:
+            return self.cl * (total // count), Index(total // count)
+        first = self.emit.quotient(self.cl * total, count, "first")
+        after = self.emit.quotient(self.cl * total + total, count, "last")
+        return first, of(self.emit.value(after + first * -1, "count"))
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a reader sends: through a slot, from a box that may depend on the row."""
+
+    slot: Slot
+    source: Buffered
+    sizes: Mapping[str, int]
+    fixed: Mapping[str, Index]
+    rows: tuple[str, Index] | None = None
+    order: tuple[str, ...] | None = None
+
+    def box(self, row: Index) -> Box:
+        """Return the box for a row of the nest."""
+        at = dict(self.fixed)
+        if self.rows is not None:
+            dim, start = self.rows
+            at[dim] = start + row
+        return self.source.box(at, self.sizes, self.order)
+
+
+class _Plumbing:
+    """Slots and messages of one block."""
+
+    def __init__(self, tile: Blocks, block: Block, column: Index, width: int) -> None:
+        self.tile, self.block, self.column, self.width = tile, block, column, width
+        units, unit = tile.phase.units, tile.phase.plan.unit
+        self.is_matrix = unit != units.vector
+        feeds = units.feeds
+        self.readers = (
+            (feeds.weights.kind, feeds.activations.kind, feeds.partial_sums.kind)
+            if self.is_matrix and feeds is not None
+            else (units.reader,) * 3
+        )
+        self.unit, self.vector, self.writer = unit, units.vector, units.writer
+        depth, dtypes = block.extent, (tile.roles.rows.dtype, tile.roles.weights.dtype)
+        self.row_slot = Slot(self.readers[1], unit, depth, dtypes[0])
+        self.weight_slot = Slot(self.readers[0], unit, depth * width, dtypes[1])
+        self.sum_slot = Slot(self.readers[2], unit, width, tile.sums)
+        self.between = Slot(unit, self.vector, width, tile.sums)
+        self.back = Slot(self.vector, self.writer, width, tile.sums)
+
+    def extra_slot(self, operand: Operand) -> Slot:
+        """Return the slot of an epilogue operand."""
+        wide = has_lane(operand, self.tile.roles.column)
+        return Slot(self.tile.phase.units.reader, self.vector, self.width if wide else 1, operand.dtype)
+
+    def out_slot(self, value: str) -> Slot:
+        """Return the slot of a result."""
+        found = next(o for o in self.tile.phase.shape.outputs if o.value == value)
+        return Slot(self.vector, self.writer, self.width, found.dtype)
+
+    def resident(self) -> list[Operand]:
+        """Epilogue operands equal for all rows."""
+        row = self.tile.roles.row
+        return [o for o in self.tile.extras if not row or not o.surface.stride(row)]
+
+    def streamed(self) -> list[Operand]:
+        """Epilogue operands received once a row."""
+        kept = self.resident()
+        return [o for o in self.tile.extras if o not in kept]
+
+    def once(self) -> list[Message]:
+        """Messages before the row loop."""
+        roles, block = self.tile.roles, self.block
+        fixed = {roles.depth: block.at, roles.column: self.column}
+        sizes = {roles.depth: block.extent, roles.column: self.width}
+        order = (roles.depth, roles.column)
+        found = [Message(self.weight_slot, self.tile.weights, sizes, fixed, order=order)]
+        return found + [self._extra(o, None) for o in (self.resident() if block.is_last else [])]
+
+    def each_row(self) -> list[Message]:
+        """Messages of one row, in the order of the receiving units."""
+        roles, block = self.tile.roles, self.block
+        fixed = {roles.depth: block.at}
+        found = [Message(self.row_slot, self.tile.rows, {roles.depth: block.extent}, fixed, (roles.row, block.first))]
+        if not block.is_first:
+            found.append(Message(self.sum_slot, self.sums(), {"n": self.width}, {"n": self.column}, ("m", block.first)))
+        return found + [self._extra(o, (roles.row, Index(0))) for o in (self.streamed() if block.is_last else [])]
+
+    def _extra(self, operand: Operand, row: tuple[str, Index] | None) -> Message:
+        column = self.tile.roles.column
+        slot = self.extra_slot(operand)
+        return Message(slot, self.tile.extras[operand], {column: slot.count}, {column: self.column}, row)
+
+    def sums(self) -> Buffered:
+        """Return the partial sums as a buffer of rows and columns."""
+        assert self.tile.psum is not None
+        return Buffered(self.tile.psum, ("m", "n"), (Index(0), Index(0)))
+
+    def slots(self) -> list[Slot]:
+        """Return every slot of the block."""
+        found = [m.slot for m in (*self.once(), *self.each_row())]
+        if self.is_matrix:
+            found.append(self.between)
+        if self.block.is_last:
+            return [*found, *(self.out_slot(v) for v in self.tile.outs)]
+        return [*found, self.back]
+
+
+def _pipeline(tile: Blocks, block: Block, column: Index, width: int, share: tuple[Index, Index]) -> None:
+    emit = tile.phase.emit
+    work = _Plumbing(tile, block, column, width)
+    once, each = work.once(), work.each_row()
+    with emit.pipeline(work.slots()) as pipe:
+        for unit in dict.fromkeys(m.slot.source for m in (*once, *each)):
+            with pipe.stage(unit):
+                _read(emit, pipe, unit, once, each, share)
+        if work.is_matrix:
+            with pipe.stage(work.unit):
+                _matrix(emit, pipe, work, share)
+        with pipe.stage(work.vector):
+            _vector(emit, pipe, work, share)
+        with pipe.stage(work.writer), _row_loop(emit, share) as row:
+            _write(emit, pipe, work, row)
+
+
+@contextmanager
+def _row_loop(emit: Emitter, share: tuple[Index, Index]) -> Iterator[Index]:
+    first, count = share
+    with emit.loop(count, "r", "parallel_loop") as number:
+        yield number + first
+
+
+def _read(
+    emit: Emitter, pipe: Pipeline, unit: str, once: list[Message], each: list[Message], share: tuple[Index, Index]
+) -> None:
+    for message in once:
+        if message.slot.source == unit:
+            emit.transfer(message.box(Index(0)), (pipe.slot(message.slot), message.slot.count))
+    mine = [m for m in each if m.slot.source == unit]
+    if mine:
+        with _row_loop(emit, share) as row:
+            for message in mine:
+                emit.transfer(message.box(row), (pipe.slot(message.slot), message.slot.count))
+
+
+def _write(emit: Emitter, pipe: Pipeline, work: _Plumbing, row: Index) -> None:
+    roles = work.tile.roles
+    if not work.block.is_last:
+        at = {"m": work.block.first + row, "n": work.column}
+        emit.transfer((pipe.slot(work.back), work.width), work.sums().box(at, {"n": work.width}))
+        return
+    for value, target in work.tile.outs.items():
+        slot = work.out_slot(value)
+        at = {roles.row: row, roles.column: work.column}
+        emit.transfer((pipe.slot(slot), slot.count), target.box(at, {roles.column: work.width}))
+
+
+def _product(emit: Emitter, pipe: Pipeline, work: _Plumbing, weights: SSAValue) -> SSAValue:
+    """Append one row's contraction; returns tensor<1 x width>."""
+    row = rows.receive(emit, pipe, work.row_slot, (1, work.block.extent))
+    sums = work.tile.sums
+    shape = (1, work.width)
+    if work.block.is_first:
+        empty = emit.add(mlir.op("tensor.empty")([], mlir.tensor(shape, sums)))
+        zero = bodies.constant(emit, 0.0 if is_float(sums) else 0, sums)
+        start = emit.add(mlir.op("linalg.fill")([zero], [empty], [empty.type]))
+    else:
+        start = rows.receive(emit, pipe, work.sum_slot, shape)
+    return bodies.matmul(emit, row, weights, start)
+
+
+def _matrix(emit: Emitter, pipe: Pipeline, work: _Plumbing, share: tuple[Index, Index]) -> None:
+    weights = rows.receive(emit, pipe, work.weight_slot, (work.block.extent, work.width))
+    with _row_loop(emit, share):
+        rows.send(emit, pipe, work.between, _product(emit, pipe, work, weights))
+
+
+def _vector(emit: Emitter, pipe: Pipeline, work: _Plumbing, share: tuple[Index, Index]) -> None:
+    """The vector unit: partial sums pass through, the last chunk's rows run through the epilogue."""
+    weights = None
+    if not work.is_matrix:
+        weights = rows.receive(emit, pipe, work.weight_slot, (work.block.extent, work.width))
+    known: dict[Operand, SSAValue] = {}
+    if work.block.is_last:
+        known = {o: rows.receive(emit, pipe, work.extra_slot(o)) for o in work.resident()}
+    with _row_loop(emit, share) as row:
+        if weights is None:
+            found = rows.receive(emit, pipe, work.between)
+        else:
+            found = _flat(emit, _product(emit, pipe, work, weights), work)
+        if not work.block.is_last:
+            rows.send(emit, pipe, work.back, found)
+            return
+        _epilogue(emit, pipe, work, found, known, row)
+
+
+def _flat(emit: Emitter, value: SSAValue, work: _Plumbing) -> SSAValue:
+    """The row of a product as a tensor of one dim."""
+    groups = builtin.ArrayAttr([builtin.ArrayAttr([builtin.IntegerAttr(k, builtin.i64) for k in range(2)])])
+    kind = mlir.tensor((work.width,), work.tile.sums)
+    made = mlir.op("tensor.collapse_shape").build(
+        operands=[value], properties={"reassociation": groups}, result_types=[kind]
+    )
+    return emit.add(made)
+
+
+def _epilogue(
+    emit: Emitter, pipe: Pipeline, work: _Plumbing, sums: SSAValue, known: Mapping[Operand, SSAValue], at: Index
+) -> None:
+    phase, roles = work.tile.phase, work.tile.roles
+    computes = phase.shape.group.computes
+    place = {roles.row: at, roles.column: work.column}
+    origin = work.tile.origin
+    steps = Step((), (Pass((), ()),), (True,) * len(computes))
+    row = rows.Row(phase, steps, work.width, known, lambda d: origin.get(d, Index(0)) + place.get(d, Index(0)))
+    for operand in work.streamed():
+        row.received[operand] = rows.receive(emit, pipe, work.extra_slot(operand))
+    row.values[computes[0].outs[0].value] = _result(emit, work, sums, row)
+    row.run((), range(1, len(computes)), lambda o: row.received[o])
+    for value in work.tile.outs:
+        rows.send(emit, pipe, work.out_slot(value), row.values[value])
+
+
+def _result(emit: Emitter, work: _Plumbing, sums: SSAValue, row: rows.Row) -> SSAValue:
+    """The contraction's own result: the initial value added, rounded to its type."""
+    compute = work.tile.phase.shape.group.computes[0]
+    wide, own = work.tile.sums, result_dtype(compute)
+    init = compute.outs[0].init
+    read = work.tile.phase.shape.reads.get((0, -1))
+    is_plain = read is None and (init is None or isinstance(init, int | float) and init == 0)
+    if is_plain and wide == own:
+        return sums
+
+    def fill(args: list[SSAValue]) -> list[SSAValue]:
+        value = args[0]
+        if read is not None:
+            value = bodies.combine(emit, "add", wide, bodies.converted(emit, args[1], own, wide), value)
+        elif not is_plain and isinstance(init, int | float):
+            value = bodies.combine(emit, "add", wide, bodies.constant(emit, init, wide), value)
+        return [bodies.converted(emit, value, wide, own)]
+
+    operands = [sums] + ([row.received[read]] if read is not None else [])
+    return bodies.generic(emit, operands, [(work.width, own)], fill)[0]

@@ -1,0 +1,252 @@
+"""Contraction phases: tile loops over rows, columns and depth, loads where their dims are fixed, blocks in between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+
+from xdsl.ir import SSAValue
+
+from headrace.schedule.build import rows
+from headrace.schedule.build.blocks import Block, Blocks, emit_blocks
+from headrace.schedule.build.indices import Index
+from headrace.schedule.build.memory import Buffered
+from headrace.schedule.build.tiles import Part, parts
+from headrace.schedule.build.vector import Phase, buffers, load, shifted, store_tile
+from headrace.schedule.contraction import Roles, Run, accumulator, roles, runs
+from headrace.schedule.shape import Operand
+
+Origin = dict[str, Index]
+Extents = dict[str, int]
+
+
+@dataclass(frozen=True)
+class State:
+    """Where the loops stand: origin and extents of the tile, buffers that hold the operands loaded so far."""
+
+    origin: Origin = field(default_factory=dict)
+    extents: Extents = field(default_factory=dict)
+    held: dict[Operand, Buffered] = field(default_factory=dict)
+
+
+class Contraction:
+    """The emission of one contraction phase."""
+
+    def __init__(self, phase: Phase) -> None:
+        self.phase, self.plan, self.shape = phase, phase.plan, phase.shape
+        self.emit = phase.emit
+        self.swapped = "swapped" in self.plan.order
+        self.roles: Roles = roles(phase.shape, self.swapped)
+        compute = phase.shape.group.computes[0]
+        matrix = phase.device.unit(self.plan.unit).matrix
+        self.sums = accumulator(compute, matrix, self.roles.rows.dtype)
+        self.extras = [o for o in phase.shape.inputs if o not in (self.roles.rows, self.roles.weights)]
+        self.psum: dict[tuple[int, int], SSAValue] = {}
+
+    def loops(self) -> list[str]:
+        """Dims of the tile loops outside the depth, outermost first."""
+        r = self.roles
+        pair = [r.column, r.row] if self.plan.order.startswith("column") else [r.row, r.column]
+        return [*r.outer, *(d for d in pair if d)]
+
+    def run(self) -> None:
+        """Emit the phase."""
+        state = self._load(State(), self._ready(set()), 1, Index(0))
+        self._level(self.loops(), state)
+
+    def _fixed_after(self, dims: Sequence[str]) -> set[str]:
+        """Dims whose tiles still change in the loops over `dims` and in the depth."""
+        r = self.roles
+        inside = [*dims, *r.outer_depth, *([r.depth] if r.depth else [])]
+        return {d for d in inside if self.plan.tile[d] < self.shape.extents[d]}
+
+    def _ready(self, held: set[Operand], left: Sequence[str] | None = None) -> list[Operand]:
+        """Operands not loaded yet that no remaining loop moves; operands of the epilogue with rows wait for its tiles."""
+        moving = self._fixed_after(self.loops() if left is None else left)
+        found = []
+        for operand in self.shape.inputs:
+            if operand in held or operand.storage.kind == "lx" or moving & set(operand.surface.dims):
+                continue
+            if operand in self.extras and operand.surface.stride(self.roles.row):
+                continue
+            found.append(operand)
+        return found
+
+    def _level(self, dims: list[str], state: State) -> None:
+        if not dims:
+            self._depth(state)
+            return
+        dim, rest = dims[0], dims[1:]
+        for part in parts({dim: self.shape.extents[dim]}, {dim: self.plan.tile[dim]}, {}):
+            self._part(part, dim, rest, state)
+
+    def _part(self, part: Part, dim: str, rest: list[str], state: State) -> None:
+        extents = {**state.extents, dim: part.tile[dim]}
+        start = part.runs[0][1]
+        with ExitStack() as stack:
+            number = Index(0)
+            if part.trips > 1:
+                number = stack.enter_context(self.emit.loop(part.trips, _iv(dim, self.roles)))
+            origin = {**state.origin, dim: number * part.tile[dim] + start}
+            inner = replace(state, origin=origin, extents=extents)
+            inner = self._load(inner, self._ready(set(state.held), rest), part.trips, number)
+            self._level(rest, inner)
+
+    def _load(self, state: State, operands: list[Operand], trips: int, number: Index) -> State:
+        """Emit the loads of operands whose tile is now known, into buffers that rotate over the loop just entered."""
+        if not operands:
+            return state
+        held = dict(state.held)
+        tile = self._tile(state)
+        copies = min(self.plan.copies.get("in", 1), trips)
+        made = {o: buffers(self.phase, o, tile, copies) for o in operands}
+        chosen = {o: rows.selected(self.emit, b, number) for o, b in made.items()}
+        with self.emit.pipeline() as pipe, pipe.stage(self.phase.units.loader):
+            for operand, buffer in chosen.items():
+                load(self.phase, operand, buffer, state.origin, tile)
+                held[operand] = buffer
+        return replace(state, held=held)
+
+    def _tile(self, state: State) -> Extents:
+        return {**self.plan.tile, **self._whole(), **state.extents}
+
+    def _whole(self) -> Extents:
+        return {d: e for d, e in self.shape.extents.items() if self.plan.tile[d] >= e}
+
+    def _depth(self, state: State) -> None:
+        """Emit the depth: extra depth dims as loops, then runs of the depth itself, first and last apart."""
+        tile = self._tile(state)
+        depth = self.roles.depth
+        size = self.plan.tile.get(depth, 1)
+        total = self.shape.extents.get(depth, 1)
+        steps: list[tuple[Run, Origin]] = [(run, {}) for run in runs(total, size)]
+        if self.roles.outer_depth:
+            steps = self._flattened(total, size)
+        for run, fixed in steps:
+            with ExitStack() as stack:
+                number = Index(0)
+                if run.count > 1:
+                    number = stack.enter_context(self.emit.loop(run.count, "k"))
+                origin = {**state.origin, **fixed}
+                extents = {**tile}
+                if depth:
+                    origin[depth] = number * run.extent + run.start
+                    extents[depth] = run.extent
+                inner = replace(state, origin=origin, extents=extents)
+                inner = self._load(inner, self._ready(set(state.held), []) or self._streamed(state), run.count, number)
+                self._tile_blocks(inner, run)
+
+    def _streamed(self, state: State) -> list[Operand]:
+        """The two factors, if they are not loaded yet: the depth is the innermost loop."""
+        pair = (self.roles.rows, self.roles.weights)
+        return [o for o in pair if o not in state.held and o.storage.kind != "lx"]
+
+    def _flattened(self, total: int, size: int) -> list[tuple[Run, Origin]]:
+        """Extra depth dims unrolled around the runs of the depth: only the very first and last piece end the sum."""
+        places: list[Origin] = [{}]
+        for dim in self.roles.outer_depth:
+            places = [{**p, dim: Index(i)} for p in places for i in range(self.shape.extents[dim])]
+        found: list[tuple[Run, Origin]] = []
+        for number, place in enumerate(places):
+            for run in runs(total, size):
+                first = run.is_first and number == 0
+                last = run.is_last and number == len(places) - 1
+                found.append((replace(run, is_first=first, is_last=last), place))
+        return found
+
+    def _tile_blocks(self, state: State, run: Run) -> None:
+        """Emit the blocks of one tile: chunks of the depth, the last of the whole sum by stages of result rows."""
+        depth = state.extents.get(self.roles.depth, 1)
+        for chunk in runs(depth, self.plan.blocks["depth"]):
+            is_first, is_last = run.is_first and chunk.is_first, run.is_last and chunk.is_last
+            if is_last:
+                self._results(state, chunk, is_first)
+                continue
+            with ExitStack() as stack:
+                number = Index(0)
+                if chunk.count > 1:
+                    number = stack.enter_context(self.emit.loop(chunk.count, "kc"))
+                at = number * chunk.extent + chunk.start
+                block = Block(at, chunk.extent, Index(0), state.extents.get(self.roles.row, 1), is_first, False)
+                emit_blocks(self._blocks(state, state, {}, {}), block)
+
+    def _results(self, state: State, chunk: Run, is_first: bool) -> None:
+        """Emit the last chunk: stages of rows whose results leave as soon as they are complete."""
+        row = self.roles.row
+        total = state.extents.get(row, 1)
+        size = min(self.plan.blocks["rows"], total)
+        depth = Index(chunk.start)
+        for part in parts({row: total}, {row: size}, {}):
+            with ExitStack() as stack:
+                number = Index(0)
+                if part.trips > 1:
+                    number = stack.enter_context(self.emit.loop(part.trips, "s"))
+                first = number * part.tile[row] + part.runs[0][1]
+                origin = dict(state.origin)
+                if row:
+                    origin[row] = state.origin.get(row, Index(0)) + first
+                tile = {**state.extents, row: part.tile[row]}
+                blocks = self._staged(state, State(origin, tile, state.held), part, number)
+                emit_blocks(blocks, Block(depth, chunk.extent, first, tile[row], is_first, True))
+                store_tile(self.phase, origin, tile, blocks.outs)
+
+    def _staged(self, tile_state: State, state: State, part: Part, number: Index) -> Blocks:
+        """Load what only this stage of rows needs and choose where its results go."""
+        emit, phase = self.emit, self.phase
+        tile = state.extents
+        late = [o for o in self.extras if o not in state.held and o.storage.kind != "lx"]
+        copies = min(self.plan.copies.get("out", 1), part.trips)
+        ins = {o: rows.selected(emit, buffers(phase, o, tile, copies), number) for o in late}
+        if ins:
+            with emit.pipeline() as pipe, pipe.stage(phase.units.loader):
+                for operand, buffer in ins.items():
+                    load(phase, operand, buffer, state.origin, tile)
+        results = {o.value: o for o in reversed(phase.shape.outputs)}
+        outs: dict[str, Buffered] = {}
+        for value, operand in results.items():
+            if operand.storage.kind == "lx":
+                outs[value] = shifted(phase.memory.operand(operand, self.shape.extents), state.origin)
+            else:
+                outs[value] = rows.selected(emit, buffers(phase, operand, tile, copies), number)
+        extras = {**ins}
+        for operand in self.extras:
+            if operand in state.held:
+                extras[operand] = state.held[operand]
+            elif operand.storage.kind == "lx":
+                extras[operand] = shifted(phase.memory.operand(operand, self.shape.extents), state.origin)
+        return self._blocks(tile_state, state, extras, outs)
+
+    def _blocks(
+        self, tile_state: State, state: State, extras: Mapping[Operand, Buffered], outs: Mapping[str, Buffered]
+    ) -> Blocks:
+        factors = []
+        for operand in (self.roles.rows, self.roles.weights):
+            if operand.storage.kind == "lx":
+                factors.append(shifted(self.phase.memory.operand(operand, self.shape.extents), tile_state.origin))
+            else:
+                factors.append(tile_state.held[operand])
+        columns = tile_state.extents.get(self.roles.column, 1)
+        return Blocks(
+            self.phase, self.roles, columns, self.sums, factors[0], factors[1], self._partial_sums(), extras, outs,
+            state.origin,
+        )  # fmt: skip
+
+    def _partial_sums(self) -> SSAValue | None:
+        """The buffer of partial sums, one for the phase, or None if one chunk is the whole sum."""
+        depth = self.shape.extents.get(self.roles.depth, 1)
+        if depth <= self.plan.blocks["depth"] and not self.roles.outer_depth:
+            return None
+        sizes = (self.plan.tile.get(self.roles.row, 1), self.plan.tile.get(self.roles.column, 1))
+        if sizes not in self.psum:
+            self.psum[sizes] = self.phase.memory.alloc(sizes, self.sums, "psum")
+        return self.psum[sizes]
+
+
+def _iv(dim: str, found: Roles) -> str:
+    return {found.row: "m", found.column: "n"}.get(dim, "o")
+
+
+def build_contract(phase: Phase) -> None:
+    """Emit a contraction phase."""
+    Contraction(phase).run()

@@ -1,0 +1,102 @@
+"""Contraction phases as hardware sees them: which dims are rows, columns and depth, which operand is stationary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.arch.device import Device, Matrix
+from headrace.numbers.dtypes import is_float, itemsize
+from headrace.schedule.graph import Compute
+from headrace.schedule.shape import Operand, Shape
+from headrace.schedule.units import units
+
+
+@dataclass(frozen=True)
+class Roles:
+    """One contraction: result[row, column] += rows[row, depth] x weights[depth, column].
+
+    `row`, `column` and `depth` are the dims of blocks ("" if there is none); every other dim is an `outer` loop, those
+    of `outer_depth` continue the sum. `weights` stay in the unit while `rows` stream.
+    """
+
+    row: str
+    column: str
+    depth: str
+    outer: tuple[str, ...]
+    outer_depth: tuple[str, ...]
+    rows: Operand
+    weights: Operand
+
+
+def roles(shape: Shape, swapped: bool) -> Roles:
+    """Return the roles of the phase's dims; `swapped` makes the left operand the stationary one."""
+    compute = shape.group.computes[0]
+    found = compute.contraction
+    assert found is not None
+    left, right = shape.reads[0, 0], shape.reads[0, 1]
+    m, n, k = (_merged(shape, dims) for dims in (found.m, found.n, found.k))
+    batch = _merged(shape, found.batch)
+    if swapped:
+        left, right, m, n = right, left, n, m
+    row, column = _fastest(m, left), _fastest(n, right)
+    depth = _fastest(k, left)
+    outer = (*batch, *(d for d in m if d != row), *(d for d in n if d != column))
+    return Roles(row, column, depth, outer, tuple(d for d in k if d != depth), left, right)
+
+
+def _merged(shape: Shape, dims: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(shape.merged[d] for d in dims))
+
+
+def _fastest(dims: tuple[str, ...], operand: Operand) -> str:
+    """The dim with the smallest stride: blocks of it are contiguous."""
+    return min(dims, key=lambda d: operand.surface.stride(d) or 1 << 60, default="")
+
+
+def accumulator(compute: Compute, matrix: Matrix | None, dtype: str) -> str:
+    """Return the type partial sums have."""
+    if matrix is not None and dtype in matrix.accumulate:
+        return matrix.accumulate[dtype]
+    if is_float(dtype):
+        return "f64" if dtype == "f64" else "f32"
+    own = compute.body[compute.outs[0].result].dtype
+    return own if itemsize(own) >= 4 else "i32"
+
+
+def contracting_unit(device: Device, dtype: str) -> str:
+    """Return the unit that contracts a type: the matrix unit if it lists the type, else the vector unit."""
+    kinds = units(device)
+    if kinds.matrix is not None:
+        matrix = device.unit(kinds.matrix).matrix
+        if matrix is not None and dtype in matrix.macs:
+            return kinds.matrix
+    return kinds.vector
+
+
+def result_dtype(compute: Compute) -> str:
+    """Return the type of the contraction's own result."""
+    return compute.body[compute.outs[0].result].dtype
+
+
+@dataclass(frozen=True)
+class Run:
+    """`count` equal pieces of `extent` from `start` on; flags say whether the sum begins or ends with it."""
+
+    start: int
+    count: int
+    extent: int
+    is_first: bool
+    is_last: bool
+
+
+def runs(extent: int, size: int) -> list[Run]:
+    """Return the pieces of a depth: the first, equal ones in the middle, the last."""
+    whole, rest = divmod(extent, size)
+    pieces = whole + (1 if rest else 0)
+    if pieces <= 1:
+        return [Run(0, 1, extent, True, True)]
+    last = rest or size
+    found = [Run(0, 1, size, True, False)]
+    if pieces > 2:
+        found.append(Run(size, pieces - 2, size, False, False))
+    return [*found, Run((pieces - 1) * size, 1, last, False, True)]
