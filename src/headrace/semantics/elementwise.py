@@ -81,6 +81,7 @@ FUNCTIONS: dict[str, Function] = {
     "math.log10": np.log10,
     "math.log1p": np.log1p,
     "math.log2": np.log2,
+    "math.fpowi": np.power,
     "math.powf": np.power,
     "math.rsqrt": lambda x: 1.0 / np.sqrt(x),
     "math.sin": np.sin,

@@ -96,7 +96,7 @@ ELEMENTWISE: dict[str, tuple[str, str]] = {
     "sub": ("arith.subf", "arith.subi"),
     "mul": ("arith.mulf", "arith.muli"),
     "div": ("arith.divf", "arith.divsi"),
-    "div_unsigned": ("", "arith.divui"),
+    "div_unsigned": ("arith.divf", "arith.divui"),
     "max": ("arith.maximumf", "arith.maxsi"),
     "min": ("arith.minimumf", "arith.minsi"),
     "powf": ("math.powf", ""),

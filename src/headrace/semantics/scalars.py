@@ -3,7 +3,7 @@ linalg.index."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -167,6 +167,31 @@ def _softplus(frame: Frame, op: Operation) -> Sequence[Any]:
     return [round_to(np.where(beta * x > limit, x, soft).astype(np.float32), dtype)]
 
 
+def _sincos(frame: Frame, op: Operation) -> Sequence[Any]:
+    dtype = known_element_type(frame, op, op.results[0].type)
+    return [float_op(name, frame.arrays(op), dtype) for name in ("math.sin", "math.cos")]
+
+
+def _clamp(frame: Frame, op: Operation) -> Sequence[Any]:
+    """`math.clampf`: NaN stays NaN."""
+    value, low, high = frame.arrays(op)
+    dtype = known_element_type(frame, op, op.results[0].type)
+    return [float_op("arith.minimumf", [float_op("arith.maximumf", [value, low], dtype), high], dtype)]
+
+
+def _address(frame: Frame, op: Operation) -> Sequence[Any]:
+    """`spyreop.idx32toaddr`: base + stride * index."""
+    index, *given = (x.astype(np.int64) for x in frame.arrays(op))
+    dynamic = iter(given)
+    base, stride = (_given(op, key, dynamic) for key in ("base", "stride"))
+    return [np.asarray(base + stride * index)]
+
+
+def _given(op: Operation, key: str, dynamic: Iterator[Array]) -> Any:
+    fixed: Any = op.properties.get(key)
+    return next(dynamic) if fixed is None else np.int64(fixed.value.data)
+
+
 def _extract(frame: Frame, op: Operation) -> Sequence[Any]:
     """`tensor.extract`: one element, or one per point when the indices are arrays."""
     source = frame.array(op, op.operands[0])
@@ -200,6 +225,9 @@ SCALARS: dict[str, Handler] = {
     **{f"arith.{n}": _extended for n in ("addui_extended", "mulsi_extended", "mului_extended")},
     **{f"affine.{n}": _affine for n in ("apply", "min", "max")},
     "linalg.index": _index,
+    "math.sincos": _sincos,
+    "math.clampf": _clamp,
+    "spyreop.idx32toaddr": _address,
     "spyreop.softplus": _softplus,
     "tensor.extract": _extract,
 }

@@ -167,6 +167,33 @@ def _dim(frame: Frame, op: Operation) -> Sequence[Any]:
     return [frame.get(op.operands[0]).shape[frame.integer(op.operands[1])]]
 
 
+def _rank(frame: Frame, op: Operation) -> Sequence[Any]:
+    return [len(frame.get(op.operands[0]).shape)]
+
+
+def _bitcast(frame: Frame, op: Operation) -> Sequence[Any]:
+    dtype = known_element_type(frame, op, op.results[0].type)
+    return [frame.array(op, op.operands[0]).view(numpy_dtype(dtype))]
+
+
+def _gather(frame: Frame, op: Any) -> Sequence[Any]:
+    """Slices of the source at the coordinates the indices hold along `gather_dims`."""
+    source, indices = frame.arrays(op)
+    dims = op.gather_dims.get_values()
+    at: list[Any] = [slice(None)] * source.ndim
+    for k, dim in enumerate(dims):
+        found = indices[..., k].astype(np.int64)
+        if found.size and (found.min() < 0 or found.max() >= source.shape[dim]):
+            raise frame.error(op, f"an index of dim {dim} is outside its {source.shape[dim]} elements")
+        at[dim] = found
+    lead = indices.ndim - 1
+    moved = np.moveaxis(source, dims, range(len(dims)))[tuple(at[d] for d in dims)]
+    if len(op.results[0].type.get_shape()) == lead + source.ndim:  # gathered dims stay, with extent 1
+        kept = tuple(1 if d in dims else n for d, n in enumerate(source.shape))
+        moved = moved.reshape(moved.shape[:lead] + kept)
+    return [np.ascontiguousarray(moved)]
+
+
 def _concat(frame: Frame, op: Any) -> Sequence[Any]:
     return [np.concatenate(frame.arrays(op), axis=int(op.dim.value.data))]
 
@@ -181,6 +208,9 @@ TENSORS: dict[str, Handler] = {
     "tensor.generate": _generate,
     "tensor.pad": _pad,
     "tensor.dim": _dim,
+    "tensor.rank": _rank,
+    "tensor.bitcast": _bitcast,
+    "tensor.gather": _gather,
     "tensor.concat": _concat,
     **{f"tensor.{n}": _reshape for n in ("expand_shape", "collapse_shape", "reshape", "cast")},
 }
