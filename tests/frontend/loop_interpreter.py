@@ -164,26 +164,24 @@ def evaluate(expression: str, values: dict[str, Any]) -> Any:
     return eval(_code(str(expression)), NAMES, values)
 
 
-def interpret(kernel: LoopKernel, tensors: Sequence[torch.Tensor], sizes: Sequence[int]) -> tuple[None, None]:
+def interpret(kernel: LoopKernel, tensors: Sequence[torch.Tensor]) -> tuple[None, None]:
     """Runs a kernel on the bytes of its tensors: an engine for `launcher.engine_override`."""
-    Interpreter(kernel.program, tensors, sizes).run()
+    Interpreter(kernel.program, tensors).run()
     return None, None
 
 
 class Interpreter:
     """One run of one program; `values` holds the loop symbols (as index arrays) and every SSA value."""
 
-    def __init__(
-        self, program: dict[str, Any], tensors: Sequence[torch.Tensor], sizes: Sequence[int]
-    ) -> None:
+    def __init__(self, program: dict[str, Any], tensors: Sequence[torch.Tensor]) -> None:
+        assert not program["sizes"]
         self.program = program
-        self.sizes = dict(zip(program["sizes"], sizes, strict=True))
         self.buffers: dict[str, tuple[Array, str]] = {}
         for (name, _, dtype), tensor in zip(program["args"], tensors, strict=True):
             assert str(tensor.dtype) == f"torch.{dtype}", (name, dtype, tensor.dtype)
             self.buffers[name] = (_bytes_from(tensor).view(STORED[dtype]), dtype)
         for name, (count, dtype) in program["temps"].items():
-            elements = int(evaluate(count, dict(self.sizes)))
+            elements = int(count)
             self.buffers[name] = (np.zeros(elements, STORED[dtype]), dtype)
 
     def run(self) -> None:
@@ -192,8 +190,8 @@ class Interpreter:
             self._run_nest(loop)
 
     def _run_nest(self, loop: dict[str, Any]) -> None:
-        values: dict[str, Any] = dict(self.sizes)
-        dims = [(symbol, int(evaluate(extent, values))) for symbol, extent in loop["iter"] + loop["red"]]
+        values: dict[str, Any] = {}
+        dims = [(symbol, int(extent)) for symbol, extent in loop["iter"] + loop["red"]]
         self.outer = len(loop["iter"])
         self.shape = tuple(extent for _, extent in dims)
         if 0 in self.shape[: self.outer]:

@@ -108,7 +108,8 @@ INDEXED = {
     "index_copy": (lambda x, i, v: x.index_copy(0, i, v), (r(10, 4), torch.tensor([1, 4, 9]), r(3, 4))),
 }
 MOVEMENT = {
-    "permute and slice": (lambda x: (x.t() + 1, x[1:5:2, ::3] * 2, x.flip(0)), (r(6, 9),)),
+    "permute and slice": (lambda x: (x.t() + 1, x[1:5:2, ::3] * 2), (r(6, 9),)),
+    "flip": (lambda x: x.flip(0), (r(6, 9),)),
     "aliases": (lambda x: (x.t(), x[1:], x.view(-1)), (r(6, 9),)),
     "view of a slice": (lambda x: (x[2:4] * 2).view(3, -1), (r(6, 9),)),
     "expand": (lambda x: x[:, None].expand(-1, 3, -1) * 1.5, (r(4, 5),)),
@@ -118,12 +119,17 @@ MOVEMENT = {
         (r(6, 8), r(6, 8)),
     ),
     "pad": (lambda x: F.pad(x, (1, 2, 0, 1)), (r(6, 8),)),
-    "roll, tril and fill": (lambda x: (x.roll(2, 1), x.tril(), x.masked_fill(x > 0, 0)), (r(6, 8),)),
+    "roll": (lambda x: x.roll(2, 1), (r(6, 8),)),
+    "tril and fill": (lambda x: (x.tril(), x.masked_fill(x > 0, 0)), (r(6, 8),)),
     "reshape that copies": (lambda x: x.t().reshape(3, -1) * 2, (r(6, 8),)),
     "repeat_interleave": (lambda x: x.repeat_interleave(2, 0), (r(4, 5),)),
     "pooling": (lambda x: (F.max_pool2d(x, 2), F.avg_pool2d(x, 2)), (r(1, 2, 8, 8),)),
     "one_hot and arange": (lambda x: torch.arange(5, device=x.device) + x, (r(5),)),
 }
+
+
+PADDED_OR_QUASI_AFFINE = {"conv2d", "conv1d", "flip", "roll", "reshape that copies"}
+"""Accesses whose KTIR needs padded views or divisions that stay; the host may run them."""
 
 
 def cases(table: dict[str, Any]) -> Any:
@@ -145,7 +151,7 @@ def test_reductions_agree_with_the_cpu(engine: str, name: str) -> None:
 @cases(CONTRACTIONS)
 def test_contractions_agree_with_the_cpu(engine: str, name: str) -> None:
     function, args = CONTRACTIONS[name]
-    compare(function, *args)
+    compare(function, *args, native=name not in PADDED_OR_QUASI_AFFINE)
 
 
 @cases(ATTENTION)
@@ -163,7 +169,7 @@ def test_indexed_access_agrees_with_the_cpu(engine: str, name: str) -> None:
 @cases(MOVEMENT)
 def test_data_movement_agrees_with_the_cpu(engine: str, name: str) -> None:
     function, args = MOVEMENT[name]
-    compare(function, *args)
+    compare(function, *args, native=name not in PADDED_OR_QUASI_AFFINE)
 
 
 def test_an_mlp_agrees_with_the_cpu(engine: str) -> None:
@@ -172,8 +178,6 @@ def test_an_mlp_agrees_with_the_cpu(engine: str) -> None:
 
 
 def test_one_compiled_graph_serves_many_sizes(engine: str) -> None:
-    if engine != "oracle":
-        pytest.skip("dynamic sizes are specialised by a later stage")
     compared = compare(
         lambda x: torch.softmax(x * 2, -1), r(6, 33), more=((r(4, 21),), (r(9, 7),)), dynamic=True
     )

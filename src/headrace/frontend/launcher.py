@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from headrace.frontend import session
-from headrace.frontend.sizes import with_sizes
 from headrace.frontend.memory import is_device_tensor, to_device
+from headrace.frontend.sizes import with_sizes
 
 Engine = Callable[["LoopKernel", Sequence[torch.Tensor]], tuple[Any, Any]]
 """Runs a kernel on device tensors; returns what was compiled (or None) and the result of the run (or
@@ -22,7 +22,8 @@ None).
 
 
 class LoopKernel:
-    """A kernel of a graph: its loop program, where it comes from, and what engines keep of it in `compiled`."""
+    """A kernel of a graph: its loop program, where it comes from, and what engines keep of it in
+    `compiled`."""
 
     def __init__(self, program: dict[str, Any], source: str, operators: tuple[str, ...]) -> None:
         self.program, self.source, self.operators = program, source, operators

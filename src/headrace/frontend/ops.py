@@ -61,6 +61,15 @@ MOVEMENT = frozenset(
     _assert_scalar _assert_async device_put item _local_scalar_dense
     """.split()
 )
+VIEWS = frozenset(
+    """
+    alias as_strided detach diagonal expand permute reshape select slice split split_with_sizes squeeze t
+    transpose
+    unbind unfold unsqueeze view _unsafe_view broadcast_in_dim view_of
+    """.split()
+)
+"""Movement that moves nothing."""
+
 NATIVE = POINTWISE | REDUCTIONS | CONTRACTIONS | INDEXED | MOVEMENT
 """ATen (and prims) operators by name without overload."""
 

@@ -52,5 +52,6 @@ def install() -> SimpleNamespace:
     register_backend_for_device(NAME, Scheduling, Wrapper, None, None, SourceVersion())
     lowerings.install()
     native.leave_other_operators_to_the_host()
+    native.restart_without_unsupported_nests()
     settings.apply_to_our_graphs()
     return SimpleNamespace(Scheduling=Scheduling, Wrapper=Wrapper)

@@ -1,16 +1,56 @@
-"""Keeps operators without a native form out of our kernels: they become calls to the host, with a warning."""
+"""Keeps what has no native form out of our kernels: such operators become calls to the host, with a warning.
+
+Most are known by name or type (`ops`). Others show only when their loop nest is lowered: then compilation
+of the
+graph starts again with the operators of that nest left to the host.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import torch
+from torch._inductor import compile_fx
 from torch._inductor import graph as inductor_graph
 from torch.utils import _pytree as pytree
 
 from headrace.frontend.memory import NAME
 from headrace.frontend.ops import ANY_DTYPE, DTYPES, is_native
+from headrace.ir.diagnostics import HeadraceError
+
+
+class LeaveToHost(Exception):
+    """A loop nest cannot become a kernel: the FX nodes (names) it computes must run on the host."""
+
+    def __init__(self, names: frozenset[str], reason: HeadraceError) -> None:
+        super().__init__(str(reason))
+        self.names, self.reason = names, reason
+
+
+_left_to_host: ContextVar[frozenset[str]] = ContextVar("left_to_host", default=frozenset())
+
+
+def restart_without_unsupported_nests() -> None:
+    """Wraps the compilation of one graph; HeadraceError when leaving more to the host does not help."""
+    original = compile_fx._InProcessFxCompile.codegen_and_compile
+
+    def codegen_and_compile(self: Any, gm: Any, *args: Any, **keywords: Any) -> Any:
+        token = _left_to_host.set(frozenset())
+        try:
+            while True:
+                try:
+                    return original(self, gm, *args, **keywords)
+                except LeaveToHost as request:
+                    known = _left_to_host.get()
+                    if request.names <= known:
+                        raise request.reason from None
+                    _left_to_host.set(known | request.names)
+        finally:
+            _left_to_host.reset(token)
+
+    compile_fx._InProcessFxCompile.codegen_and_compile = codegen_and_compile
 
 
 def leave_other_operators_to_the_host() -> None:
@@ -18,7 +58,9 @@ def leave_other_operators_to_the_host() -> None:
     before: Callable[..., bool] = inductor_graph.fallback_node_due_to_unsupported_type
 
     def is_left_to_the_host(node: torch.fx.Node, *args: Any, **keywords: Any) -> bool:
-        return before(node, *args, **keywords) or (_is_on_device(node) and not _has_native_form(node))
+        if before(node, *args, **keywords) or node.name in _left_to_host.get():
+            return True
+        return _is_on_device(node) and not _has_native_form(node)
 
     inductor_graph.fallback_node_due_to_unsupported_type = is_left_to_the_host
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from torch._inductor import ir
@@ -14,7 +15,9 @@ from torch._inductor.utils import sympy_product
 from torch._inductor.virtualized import V
 from torch.utils._ordered_set import OrderedSet
 
+from headrace.frontend.compile import loop_program_to_ktir
 from headrace.frontend.inductor.facts import is_operator, operator_name, source_line
+from headrace.frontend.inductor.native import LeaveToHost
 from headrace.frontend.inductor.record import (
     LoopKernel,
     Recorder,
@@ -23,10 +26,28 @@ from headrace.frontend.inductor.record import (
     program_text,
     storage_elements,
 )
-from headrace.frontend.ops import MOVEMENT
+from headrace.frontend.ops import MOVEMENT, VIEWS
+from headrace.frontend.sizes import with_sizes
+from headrace.ir.diagnostics import HeadraceError
+from headrace.runtime.selection import selection
 
 SILENT = MOVEMENT | {"clone", "full", "iota", "convert_element_type", "to_copy", "unsafe_view", "copy"}
 """Operators that do not help to name a kernel."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Nodes as a loop program: the graph buffers and sizes to call it with, buffers that vanish inside it.
+
+    `problem` says why the program has no native form, None when it has one.
+    """
+
+    nodes: Sequence[Any]
+    program: dict[str, Any]
+    buffers: list[str]
+    sizes: list[Any]
+    dead: Any
+    problem: HeadraceError | None
 
 
 class Scheduling(BaseScheduling):  # type: ignore[misc]
@@ -58,13 +79,25 @@ class Scheduling(BaseScheduling):  # type: ignore[misc]
         return 0
 
     def codegen_node(self, node: Any) -> None:
-        """Records the nodes of a group, and writes the kernel's definition and call."""
+        """Writes a kernel for a group of nodes, or one for each when the group as a whole has no native
+        form."""
         nodes = node.get_nodes()
+        recorded = self._record(nodes)
+        if recorded.problem and len(nodes) > 1:
+            for member in nodes:
+                self._emit(self._record([member]))
+        else:
+            self._emit(recorded)
+        self.free_buffers_in_scheduler()
+
+    def _record(self, nodes: Sequence[Any]) -> Recorded:
+        """The loop program of the nodes, tried on the lowering to KTIR."""
         kernel = LoopKernel(lambda name: self.scheduler.mutation_real_name.get(name, name))
         with V.set_kernel_handler(kernel), V.set_ops_handler(Recorder(kernel)):
             for member in nodes:
                 kernel.record(member)
             dead = self._fused_away(kernel, nodes)
+            arguments = _arguments(kernel, dead)
             temps = {
                 kernel.buffers[name]: (storage_elements(kernel, name), dtype_name(V.graph.get_dtype(name)))
                 for name in dead
@@ -72,12 +105,18 @@ class Scheduling(BaseScheduling):  # type: ignore[misc]
             layouts = {
                 local: layout_of(kernel, V.graph.get_buffer(name)) for name, local in kernel.buffers.items()
             }
-        kernel.removed_buffers |= dead
-        V.graph.removed_buffers |= dead  # before mark_run, which would allocate them
-        for member in nodes:
-            member.mark_run()
-        self._define_and_call(kernel, nodes, _arguments(kernel, dead), temps, layouts)
-        self.free_buffers_in_scheduler()
+        sizes = list(kernel.args.sizevars.items())
+        program = {
+            "args": [
+                (kernel.buffers[name], role, dtype_name(V.graph.get_dtype(name))) for name, role in arguments
+            ],
+            "sizes": [symbol for _, symbol in sizes],
+            "temps": temps,
+            "layouts": layouts,
+            "loops": kernel.loops,
+        }
+        names = [name for name, _ in arguments]
+        return Recorded(nodes, program, names, [size for size, _ in sizes], dead, _problem(program, sizes))
 
     def _fused_away(self, kernel: LoopKernel, nodes: Sequence[Any]) -> Any:
         """Buffers only this kernel sees."""
@@ -91,31 +130,19 @@ class Scheduling(BaseScheduling):  # type: ignore[misc]
             and self.scheduler.can_buffer_be_removed_through_fusion(name, fused)
         )
 
-    def _define_and_call(
-        self,
-        kernel: LoopKernel,
-        nodes: Sequence[Any],
-        arguments: list[tuple[str, str]],
-        temps: dict[str, Any],
-        layouts: dict[str, Any],
-    ) -> None:
-        sizes = list(kernel.args.sizevars.items())
-        program = {
-            "args": [
-                (kernel.buffers[name], role, dtype_name(V.graph.get_dtype(name))) for name, role in arguments
-            ],
-            "sizes": [symbol for _, symbol in sizes],
-            "temps": temps,
-            "layouts": layouts,
-            "loops": kernel.loops,
-        }
-        name = _define(program, nodes)
+    def _emit(self, recorded: Recorded) -> None:
+        """Writes the kernel's definition and call; LeaveToHost when it has no native form."""
+        if recorded.problem:
+            raise LeaveToHost(_computing(recorded.nodes), recorded.problem)
+        V.graph.removed_buffers |= recorded.dead  # before mark_run, which would allocate them
+        for member in recorded.nodes:
+            member.mark_run()
         V.graph.wrapper_code.generate_kernel_call(
-            name,
-            [buffer for buffer, _ in arguments] + [pexpr(size) for size, _ in sizes],
+            _define(recorded.program, recorded.nodes),
+            recorded.buffers + [pexpr(size) for size in recorded.sizes],
             triton=False,
-            device=nodes[0].get_device(),
-            raw_args=[size for size, _ in sizes],
+            device=recorded.nodes[0].get_device(),
+            raw_args=recorded.sizes,
         )
 
     def codegen_sync(self) -> None:
@@ -129,6 +156,22 @@ class Scheduling(BaseScheduling):  # type: ignore[misc]
 
     def benchmark_fused_nodes(self, nodes: Any) -> tuple[float, str]:
         return 0.0, ""
+
+
+def _problem(program: dict[str, Any], sizes: Sequence[Any]) -> HeadraceError | None:
+    """Why the program cannot be lowered, tried with typical values of dynamic sizes."""
+    hints = [V.graph.sizevars.optimization_hint(size) for size, _ in sizes]
+    try:
+        loop_program_to_ktir(with_sizes({"name": "attempt", **program}, hints), selection().device)
+    except HeadraceError as error:
+        return error
+    return None
+
+
+def _computing(nodes: Sequence[Any]) -> frozenset[str]:
+    """Names of the FX nodes that compute (or copy) what the scheduler nodes compute."""
+    origins = [node for member in nodes for node in member.node.get_origins() if is_operator(node)]
+    return frozenset(node.name for node in origins if operator_name(node).split(".")[1] not in VIEWS)
 
 
 def _arguments(kernel: LoopKernel, dead: Any) -> list[tuple[str, str]]:
