@@ -259,3 +259,31 @@ def gemm(m: int, n: int, k_extent: int, grid: tuple[int, int], bias=True, transp
         "macs.f16": m * n * k_extent,
     }
     return k.graph(work)
+
+
+def reduction(shape: tuple[int, ...], over: tuple[int, ...], combiner: str, cores: int = 1, dtype="f32") -> TileGraph:
+    """y = combine over axes of the first dim's share of each core."""
+    k = Kernel("reduction", cores)
+    per = (shape[0] // cores, *shape[1:])
+    origin = [[per[0] * c for c in range(cores)], *[0] * (len(shape) - 1)]
+    x = k.load("x", shape, origin, per, dtype)
+    y = k.reduce(x, over, combiner)
+    kept = [a for a in range(len(shape)) if a not in over]
+    if kept and kept[0] == 0:
+        k.store(y, "y", tuple(shape[a] for a in kept), [origin[a] for a in kept])
+    else:
+        sizes = (cores, *(shape[a] for a in kept))
+        out = [list(range(cores)), *[0] * len(kept)]
+        k.store(y, "y", sizes, out, axes=tuple(range(1, len(sizes))) or None)
+    return k.graph()
+
+
+def permuted(shape: tuple[int, ...], order: tuple[int, ...], cores: int = 1) -> TileGraph:
+    """y = transpose of x: y[i...] = x[...] with y's dims listed as dims of x."""
+    k = Kernel("permuted", cores)
+    x = k.load("x", shape, [0] * len(shape), shape)
+    out = tuple(shape[a] for a in order)
+    axes = tuple(order.index(a) for a in range(len(shape)))
+    y = k.pointwise([(x, axes)], [Scalar("arith.addf", (0, 0), "f16")], out)
+    k.store(y, "y", out, [0] * len(shape))
+    return k.graph()

@@ -14,7 +14,7 @@ from headrace.schedule.multicast import is_shared
 from headrace.schedule.passes import compute_ops
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.pricing import Traffic, memory_cycles, rounded
-from headrace.schedule.search_vector import Limits, describe, key
+from headrace.schedule.search_vector import Limits, describe, key, run_of
 from headrace.schedule.shape import Operand, Shape
 from headrace.schedule.units import units
 
@@ -179,12 +179,12 @@ def _priced(plan: PhasePlan, space: Space, choice: Choice) -> PhasePlan:
     for operand in space.shape.inputs:
         if operand.storage.kind != "lx":
             size = _loaded(space, operand, tile, choice)
-            run = _run(operand, tile)
+            run = run_of(operand, tile)
             shared = key(operand) in plan.multicast
             traffic = traffic.reading(size, run, itemsize(operand.dtype), operand.surface.base, shared, space.cores)
     for operand in space.shape.outputs:
         if operand.storage.kind != "lx":
-            run = _run(operand, tile)
+            run = run_of(operand, tile)
             traffic = traffic.writing(space.shape.volume(operand), run, itemsize(operand.dtype), space.cores)
     memory = memory_cycles(traffic, device)
     busy, last = _compute_cycles(space, plan, choice)
@@ -197,11 +197,6 @@ def _priced(plan: PhasePlan, space: Space, choice: Choice) -> PhasePlan:
     total = steady + drain * (0 if memory + last >= first + busy else 1) + 2 * setup + 300
     parts = {space.unit: round(busy, 1), "ddr": round(memory, 1), "fill": round(first, 1), "drain": round(drain, 1)}
     return replace(plan, cycles=total, parts=parts)
-
-
-def _run(operand: Operand, tile: dict[str, int]) -> int:
-    dims = operand.surface.dims
-    return tile.get(dims[-1], 1) if dims and operand.surface.stride(dims[-1]) == 1 else 1
 
 
 def _loaded(space: Space, operand: Operand, tile: dict[str, int], choice: Choice) -> int:
@@ -291,7 +286,7 @@ def _first_load(space: Space, tile: dict[str, int], plan: PhasePlan) -> float:
         if operand.storage.kind != "lx":
             shared = key(operand) in plan.multicast
             traffic = traffic.reading(
-                _elements(operand, tile), _run(operand, tile), itemsize(operand.dtype), operand.surface.base, shared, space.cores
+                _elements(operand, tile), run_of(operand, tile), itemsize(operand.dtype), operand.surface.base, shared, space.cores
             )
     return memory_cycles(traffic, space.device) + space.device.cycles(space.device.memory("global").latency_ns)
 
@@ -301,5 +296,5 @@ def _stage_traffic(space: Space, plan: PhasePlan) -> Traffic:
     traffic = Traffic()
     for operand in space.shape.outputs:
         if operand.storage.kind != "lx":
-            traffic = traffic.writing(_elements(operand, staged), _run(operand, staged), itemsize(operand.dtype), space.cores)
+            traffic = traffic.writing(_elements(operand, staged), run_of(operand, staged), itemsize(operand.dtype), space.cores)
     return traffic

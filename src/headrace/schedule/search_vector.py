@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
@@ -163,6 +163,12 @@ def box(operand: Operand, tile: dict[str, int]) -> int:
     return prod(tile[d] for d in operand.surface.dims)
 
 
+def run_of(operand: Operand, tile: Mapping[str, int]) -> int:
+    """Return the elements of a contiguous run of an operand's tile in device memory."""
+    dims = operand.surface.dims
+    return tile.get(dims[-1], 1) if dims and operand.surface.stride(dims[-1]) == 1 else 1
+
+
 def describe(compute: Compute) -> str:
     """Return a short name of what a Compute does."""
     if compute.source:
@@ -191,21 +197,13 @@ def _priced(plan: PhasePlan, shape: Shape, device: Device, cores: int) -> PhaseP
     for o in shape.inputs:
         if o.storage.kind != "lx":
             size = shape.volume(o) if key(o) in plan.once else box(o, tile) * trips
-            run = (
-                tile.get(o.surface.dims[-1], 1)
-                if o.surface.dims and o.surface.stride(o.surface.dims[-1]) == 1
-                else 1
-            )
+            run = run_of(o, tile)
             traffic = traffic.reading(
                 size, run, itemsize(o.dtype), o.surface.base, key(o) in plan.multicast, cores
             )
     for o in shape.outputs:
         if o.storage.kind != "lx":
-            run = (
-                tile.get(o.surface.dims[-1], 1)
-                if o.surface.dims and o.surface.stride(o.surface.dims[-1]) == 1
-                else 1
-            )
+            run = run_of(o, tile)
             traffic = traffic.writing(shape.volume(o), run, itemsize(o.dtype), cores)
     parts = {plan.unit: compute * trips, units(device).reader: share * sent * trips}
     return phase_cycles(replace(plan, passes=len(made.passes)), parts, traffic, trips, device)

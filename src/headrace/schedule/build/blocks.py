@@ -12,8 +12,9 @@ from xdsl.ir import SSAValue
 from headrace.numbers.dtypes import is_float
 from headrace.schedule.build import bodies, mlir, rows
 from headrace.schedule.build.emitter import Box, Emitter, Pipeline, Slot
-from headrace.schedule.build.indices import Index, of
+from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered
+from headrace.schedule.build.share import Share
 from headrace.schedule.build.vector import Phase
 from headrace.schedule.contraction import Roles, result_dtype
 from headrace.schedule.passes import Pass, Step, has_lane
@@ -54,7 +55,7 @@ def emit_blocks(tile: Blocks, block: Block) -> None:
     whole, rest = divmod(tile.columns, width)
     with emit.corelets(tile.phase.corelets) as cl:
         by_columns = tile.phase.plan.blocks["split"] == "columns"
-        share = _Share(emit, cl, tile.phase.corelets)
+        share = Share(emit, cl, tile.phase.corelets)
         all_rows = (Index(0), Index(block.count))
         some_rows = all_rows if by_columns else share.of(block.count)
         first, count = share.of(whole) if by_columns else (Index(0), Index(whole))
@@ -71,24 +72,6 @@ def _blocks(emit: Emitter, first: Index, count: Index) -> Iterator[Index]:
         return
     with emit.loop(count, "nb") as number:
         yield number + first
-
-
-class _Share:
-    """This corelet's part of a number of things: from floor(cl * n / corelets) up to the next corelet's."""
-
-    def __init__(self, emit: Emitter, cl: Index, corelets: int) -> None:
-        self.emit, self.cl, self.corelets = emit, cl, corelets
-
-    def of(self, total: int) -> tuple[Index, Index]:
-        """Return the first one and the count."""
-        count = self.corelets
-        if count == 1:
-            return Index(0), Index(total)
-        if total % count == 0:
-            return self.cl * (total // count), Index(total // count)
-        first = self.emit.quotient(self.cl * total, count, "first")
-        after = self.emit.quotient(self.cl * total + total, count, "last")
-        return first, of(self.emit.value(after + first * -1, "count"))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from xdsl.ir import Block, Region, SSAValue
 from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.build import mlir
 from headrace.schedule.build.emitter import INDEX, Emitter, identity_map, splat_map
-from headrace.schedule.graph import Scalar
+from headrace.schedule.graph import Out, Scalar
 
 _FLOAT_PREDICATES = (
     "false",
@@ -164,6 +164,11 @@ def neutral(combiner: str, dtype: str) -> float | int:
     return -(1 << (bits - 1)) if combiner == "max" else (1 << (bits - 1)) - 1
 
 
+def start_of(out: Out, dtype: str) -> float | int:
+    """Return the number a reduction starts from: its initial value if that is a number, else the neutral one."""
+    return out.init if isinstance(out.init, int | float) else neutral(out.combiner or "", dtype)
+
+
 def combine(emit: Emitter, combiner: str, dtype: str, a: SSAValue, b: SSAValue) -> SSAValue:
     """Append the op that combines two scalars."""
     return apply(emit, COMBINE[combiner, is_float(dtype)], [a, b], dtype)
@@ -219,3 +224,9 @@ def matmul(emit: Emitter, row: SSAValue, weights: SSAValue, start: SSAValue) -> 
 def dtype_name(kind: Any) -> str:
     """Return the name of an MLIR element type."""
     return str(kind)
+
+
+def filled(emit: Emitter, number: float | int, elements: int, dtype: str) -> SSAValue:
+    """Append a row of equal numbers."""
+    empty = emit.add(mlir.op("tensor.empty")([], mlir.tensor((elements,), dtype)))
+    return emit.add(mlir.op("linalg.fill")([constant(emit, number, dtype)], [empty], [empty.type]))

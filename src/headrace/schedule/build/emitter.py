@@ -38,6 +38,16 @@ class Box:
     order: tuple[int, ...] | None = None
 
 
+@dataclass
+class Reduction:
+    """An open reduction loop: its variable, the accumulators inside, what they become, what they are after it."""
+
+    number: Index
+    carried: list[SSAValue]
+    yielded: list[SSAValue]
+    results: list[SSAValue]
+
+
 class Emitter:
     """Appends ops at an insertion point of one function."""
 
@@ -127,6 +137,21 @@ class Emitter:
             yield of(block.args[0])
             block.add_op(mlir.op("scf.yield")())
         self.add(op)
+
+    @contextmanager
+    def reduction_loop(self, count: int | Index, inits: Sequence[SSAValue]) -> Iterator[Reduction]:
+        """Open a marked reduction loop; the caller puts what it carries on into `yielded`."""
+        upper = self.constant(count) if isinstance(count, int) else self.value(count)
+        block = Block(arg_types=[INDEX, *(v.type for v in inits)])
+        block.args[0].name_hint = "r"
+        made = Reduction(of(block.args[0]), list(block.args[1:]), [], [])
+        with self.inside(block):
+            yield made
+            block.add_op(mlir.op("scf.yield")(*made.yielded))
+        op = mlir.op("scf.for")(self.constant(0), upper, self.constant(1), list(inits), block)
+        op.attributes["loop_type"] = ktdf.LoopTypeAttr(ktdf.LoopKind("reduction_loop"))
+        self.block.add_op(op)
+        made.results += list(op.results)
 
     @contextmanager
     def corelets(self, count: int) -> Iterator[Index]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.schedule.build.column import build_column
 from headrace.schedule.build.contract import build_contract
 from headrace.schedule.build.vector import Phase, build_vector
 
@@ -11,6 +12,8 @@ def build_phase(phase: Phase) -> None:
     match phase.plan.kind:
         case "vector":
             build_vector(phase)
+        case "column":
+            build_column(phase)
         case "contract":
             build_contract(phase)
         case _:

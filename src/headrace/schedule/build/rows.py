@@ -124,21 +124,22 @@ class Row:
 
     def evaluate(self, number: int, compute: Compute) -> None:
         """Emit one Compute: its pointwise part, then its reductions."""
-        emit = self.phase.emit
+        reduces = any(d.kind == "reduction" for d in compute.dims)
+        for o, (out, row) in enumerate(zip(compute.outs, self.mapped(number, compute), strict=True)):
+            self.values[out.value] = self._reduced(number, o, compute, row) if reduces else row
+
+    def mapped(self, number: int, compute: Compute) -> list[SSAValue]:
+        """Emit the pointwise part of a Compute; rows to be reduced come in the accumulator's type."""
         elements = self.elements if self.made.is_vector[number] else 1
         operands = [self.operand(number, i, compute) for i in range(len(compute.ins))]
-        inits = self._inits(number, compute)
         reduces = any(d.kind == "reduction" for d in compute.dims)
         if reduces and _is_plain(compute):
-            made = [operands[compute.body[out.result].attr] for out in compute.outs]  # type: ignore[index]
-        else:
-            wanted = [(elements, self._pointwise_dtype(compute, o)) for o in range(len(compute.outs))]
-            extra = [] if reduces else list(inits.values())
-            made = bodies.generic(
-                emit, operands + extra, wanted, lambda args: self._body(number, compute, args)
-            )
-        for o, (out, row) in enumerate(zip(compute.outs, made, strict=True)):
-            self.values[out.value] = self._reduced(number, o, compute, row) if reduces else row
+            return [operands[compute.body[out.result].attr] for out in compute.outs]  # type: ignore[call-overload]
+        wanted = [(elements, self._pointwise_dtype(compute, o)) for o in range(len(compute.outs))]
+        extra = [] if reduces else list(self._inits(number, compute).values())
+        return bodies.generic(
+            self.phase.emit, operands + extra, wanted, lambda args: self._body(number, compute, args)
+        )
 
     def operand(self, number: int, position: int, compute: Compute) -> SSAValue:
         """Return the tensor of an input: received, or computed before in this row."""
@@ -188,12 +189,15 @@ class Row:
         return self.phase.emit.value(found), is_lane
 
     def _reduced(self, number: int, position: int, compute: Compute, row: SSAValue) -> SSAValue:
+        out = compute.outs[position]
+        wide = accumulator_dtype(out, compute)
+        found = bodies.reduce_row(self.phase.emit, row, out.combiner or "", wide, bodies.start_of(out, wide))
+        return self.finished(number, position, compute, found, 1)
+
+    def finished(self, number: int, position: int, compute: Compute, found: SSAValue, elements: int) -> SSAValue:
+        """Emit what turns an accumulator into the result: the initial value from memory, the result's type."""
         emit, out = self.phase.emit, compute.outs[position]
-        assert out.combiner is not None
         wide, own = accumulator_dtype(out, compute), compute.body[out.result].dtype
-        is_number = isinstance(out.init, int | float)
-        start = out.init if is_number else bodies.neutral(out.combiner, wide)
-        found = bodies.reduce_row(emit, row, out.combiner, wide, start)  # type: ignore[arg-type]
         init = self.phase.shape.reads.get((number, -1 - position))
         if wide == own and init is None:
             return found
@@ -202,11 +206,12 @@ class Row:
         def fill(args: list[SSAValue]) -> list[Any]:
             value = args[0]
             if init is not None:
-                start = args[1] if wide == own else bodies.apply(emit, "arith.extf", [args[1]], wide)
-                value = bodies.combine(emit, out.combiner or "", wide, start, value)
-            return [value if wide == own else bodies.apply(emit, "arith.truncf", [value], own)]
+                value = bodies.combine(
+                    emit, out.combiner or "", wide, bodies.converted(emit, args[1], own, wide), value
+                )
+            return [bodies.converted(emit, value, wide, own)]
 
-        return bodies.generic(emit, operands, [(1, own)], fill)[0]
+        return bodies.generic(emit, operands, [(elements, own)], fill)[0]
 
 
 def _is_plain(compute: Compute) -> bool:

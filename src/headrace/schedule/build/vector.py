@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import DenseArrayBase, i64
 from headrace.arch.device import Device
 from headrace.schedule.build import rows
 from headrace.schedule.build.emitter import Emitter
-from headrace.schedule.build.indices import Index, of
+from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered, Memory, storage_name
+from headrace.schedule.build.share import Share
 from headrace.schedule.build.tiles import Part, parts, tile_loop
 from headrace.schedule.multicast import groups
 from headrace.schedule.passes import Step, step_of
@@ -205,16 +206,7 @@ class Loops:
 
     def shared_by(self, cl: Index) -> None:
         """Give each corelet floor(cl * extent / corelets) up to the next one's share of the split dim."""
-        extent, count = self.extents[self.split], self.corelets
-        self.first, self.count = Index(0), Index(extent)
-        if count == 1:
-            return
-        if extent % count == 0:
-            self.first, self.count = cl * (extent // count), Index(extent // count)
-            return
-        self.first = self.emit.quotient(cl * extent, count, "first")
-        after = self.emit.quotient(cl * extent + extent, count, "last")
-        self.count = of(self.emit.value(after + self.first * -1, "count"))
+        self.first, self.count = Share(self.emit, cl, self.corelets).of(self.extents[self.split])
 
     @contextmanager
     def nest(self) -> Iterator[dict[str, Index]]:
