@@ -57,7 +57,8 @@ def _apply(device: Operation, key: str, value: str) -> None:
 
 def _targets(device: Operation, kind: str) -> list[Operation]:
     wanted = kind.lower().replace("->", ":")
-    return [op for op in device.walk() if wanted in _names(op) or canonical(wanted) in _names(op)]
+    meant = ":".join(canonical(end) for end in wanted.split(":"))
+    return [op for op in device.walk() if {wanted, meant} & _names(op)]
 
 
 def _names(op: Operation) -> set[str]:
@@ -70,9 +71,9 @@ def _names(op: Operation) -> set[str]:
             names = {str(plain(held[name])).lower() for name in ("kind", "id") if name in held}
             return names | {canonical(name) for name in names} | _space(held.get("kind"))
         case "datapath":
-            ends = [min(_names(owner), default="") for owner in _ends(op)]
             kind = {str(plain(held["kind"])).lower()} if "kind" in held else set()
-            return kind | ({f"{ends[0]}:{ends[1]}"} if all(ends) else set())
+            ends = [_names(owner) for owner in _ends(op)]
+            return kind | {f"{one}:{other}" for one in ends[0] for other in ends[1]}
     return set()
 
 
@@ -82,7 +83,7 @@ def _space(kind: IRAttribute | None) -> set[str]:
 
 
 def _ends(op: Operation) -> list[Operation]:
-    """The memories and units a datapath joins, through captures and yields of groups."""
+    """The two ends of a datapath (memories, units, switches), through captures and yields of groups."""
     return [owner for operand in op.operands if (owner := _owner(operand)) is not None]
 
 

@@ -270,7 +270,7 @@ class Engine:
                     busy += cost
                     for fifo, messages, _ in takes:
                         for _ in range(messages):
-                            fifo.receive(start)
+                            fifo.receive(start, clock, cost)
                         self._touch(fifo.sender, "space", fifo)
                     for fifo, granules, offset, duration, latency in gives:
                         fifo.send(start + offset + latency, duration, granules)

@@ -46,14 +46,20 @@ class Fifo:
         """Append a message whose first granule arrives at `time`."""
         self.arrivals.append((time, duration, granules))
 
-    def receive(self, time: int) -> None:
-        """Take the next message at `time`; its room is free again then, or when its last piece has
-        entered."""
+    def receive(self, time: int, clock: int, cost: int) -> None:
+        """Take the next message in a step that starts at `time` and lasts `cost`, by a unit free since
+        `clock`.
+
+        Its room is free again then; a message longer than the queue is drained from when its first granule
+        is there,
+        and leaves room for the next when its last piece has entered.
+        """
         _, duration, granules = self.arrivals.popleft()
         if self.capacity is None:
             return
         if granules > self.capacity:
-            time += duration * (granules - self.capacity) // granules
+            begun = max(clock, time - max(0, duration - cost))
+            time = begun + duration * (granules - self.capacity) // granules
             granules = self.capacity
         self.returns.append((time, granules))
         self.returned += granules

@@ -30,7 +30,8 @@ class UnitTime:
 class Interval:
     """One slice of a track: from `start` to `end` (cycles), what it was, where it stands in the text.
 
-    `label` is "load", "store" or "pull" for a transfer, "read", "write" or "step" for a stream; `cores` tells for how
+    `label` is "load", "store" or "pull" for a transfer, "read", "write" or "step" for a stream; `cores`
+    tells for how
     many alike cores the track stands.
     """
 

@@ -1,0 +1,177 @@
+"""Random programs: folding and jumping change nothing, and no program beats the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace.arch.cost import Work, bound
+from headrace.arch.device import Device
+from headrace.arch.presets import device as preset
+from headrace.machine.image import Image, Index, Node
+from headrace.machine.timing import Timing, engine, time
+from tests.machine.timing_programs import Body, Chip
+
+CORES = 4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A tiled stream on every core: what varies between random programs."""
+
+    tiles: tuple[int, ...]
+    copies: int
+    rows: int
+    lanes: int
+    ops: int
+    sharing: str
+    shift: int
+    is_marked: bool
+    stores: bool
+
+
+plans = st.builds(
+    Plan,
+    tiles=st.one_of(
+        st.integers(1, 6).map(lambda n: (n,) * CORES),
+        st.tuples(st.integers(1, 4), st.integers(1, 4)).map(lambda t: (t[0], t[1], t[0], t[1])),
+        st.tuples(*[st.integers(0, 4)] * CORES),
+    ),
+    copies=st.integers(1, 3),
+    rows=st.integers(1, 40),
+    lanes=st.sampled_from([1, 32, 64, 200, 700]),
+    ops=st.integers(1, 12),
+    sharing=st.sampled_from(["none", "none", "all", "pairs", "far pairs"]),
+    shift=st.integers(0, 3),
+    is_marked=st.booleans(),
+    stores=st.booleans(),
+)
+
+
+def machine() -> Device:
+    changes = {"core.count": CORES, "ddr.multicast.max_consumers": CORES, "mnilu.outstanding": 3}
+    return preset("tiny", changes)
+
+
+def groups_of(chip: Chip, sharing: str) -> Sequence[int] | None:
+    """The multicast group of each core, None without sharing."""
+    match sharing:
+        case "all":
+            return [chip.group(*range(CORES))] * CORES
+        case "pairs":
+            first, second = chip.group(0, 1), chip.group(2, 3)
+            return [first, first, second, second]
+        case "far pairs":
+            first, second = chip.group(0, 2), chip.group(1, 3)
+            return [first, second, first, second]
+    return None
+
+
+def program(plan: Plan) -> tuple[Chip, Image]:
+    """Load, read, compute, write, store, with credits, and a signal to the next core after every tile."""
+    chip = Chip(machine(), CORES)
+    size = plan.rows * plan.lanes * 2
+    is_even = len(set(plan.tiles)) == 1
+    groups = groups_of(chip, plan.sharing) if is_even else None
+    shift = plan.shift if is_even else 0
+
+    def trips(b: Body) -> Index:
+        return b.table(plan.tiles)
+
+    def loader(b: Body) -> list[Node]:
+        table = b.table(groups) if groups is not None else None
+        turn = b.loop(trips(b), b.wait("L1LU"), b.load(size, table), b.send("L1LU"))
+        return [turn, b.loop(plan.copies, b.wait("L1LU"))]
+
+    def reader(b: Body) -> list[Node]:
+        turn = [b.wait("MNILU"), b.read(plan.rows, plan.lanes), b.send("MNILU")]
+        if shift:
+            turn += [b.send("L1LU", shift), b.wait("L1LU", CORES - shift)]
+        return [b.loop(plan.copies, b.send("MNILU")), b.loop(trips(b), *turn)]
+
+    def writer(b: Body) -> list[Node]:
+        free = [b.wait("MNISU")] if plan.stores else []
+        full = [b.send("MNISU")] if plan.stores else []
+        return [b.loop(trips(b), *free, b.write(plan.rows, plan.lanes), *full)]
+
+    def storer(b: Body) -> list[Node]:
+        turn = b.loop(trips(b), b.wait("L1SU"), b.store(size), b.send("L1SU"))
+        return [b.send("L1SU"), turn]
+
+    chip.program("MNILU", loader)
+    chip.program("L1LU", reader)
+    chip.program(
+        "SFU", lambda b: [b.loop(trips(b), b.vector(plan.rows, plan.lanes, plan.ops, plan.is_marked))]
+    )
+    chip.program("L1SU", writer)
+    if plan.stores:
+        chip.program("MNISU", storer)
+    return chip, chip.image()
+
+
+def work(plan: Plan) -> Work:
+    """Distinct bytes and vector work of a plan; a multicast reads once for its group."""
+    size = plan.rows * plan.lanes * 2
+    tiles = sum(plan.tiles)
+    is_even = len(set(plan.tiles)) == 1
+    members = {"all": CORES, "pairs": 2, "far pairs": 2}.get(plan.sharing, 1) if is_even else 1
+    lanes = {("arith", "f16"): tiles * plan.rows * plan.lanes * plan.ops}
+    return Work(size * tiles // members, size * tiles * plan.stores, {}, lanes)
+
+
+def same(one: Timing, other: Timing) -> bool:
+    return (one.cycles, one.units, one.bytes) == (other.cycles, other.units, other.bytes)
+
+
+@settings(max_examples=120, deadline=None)
+@given(plans)
+def test_folded_cores_and_single_cores_take_equal_time(plan: Plan) -> None:
+    chip, image = program(plan)
+    folded = time(image, {}, chip.device)
+    single = time(image, {}, chip.device, is_folding=False)
+    assert same(folded, single)
+    if len(set(plan.tiles)) == 1:
+        assert folded.classes == 1
+    assert single.classes == CORES
+
+
+@settings(max_examples=60, deadline=None)
+@given(plans)
+def test_jumping_over_periods_changes_nothing(plan: Plan) -> None:
+    chip, image = program(Plan(**{**vars(plan), "rows": plan.rows * 8}))
+    jumping = time(image, {}, chip.device)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "PAUSES", 0)
+        walking = time(image, {}, chip.device)
+    assert same(jumping, walking)
+
+
+@settings(max_examples=80, deadline=None)
+@given(plans)
+def test_no_program_is_faster_than_the_bound(plan: Plan) -> None:
+    chip, image = program(plan)
+    found = time(image, {}, chip.device)
+    assert found.cycles >= bound(work(plan), chip.device).cycles
+    moved = work(plan)
+    assert found.bytes["ddr_read"] >= moved.read_bytes
+    assert found.bytes["ddr_write"] >= moved.write_bytes
+    for unit in found.units.values():
+        parts = (unit.busy, unit.input, unit.space, unit.signal, unit.bandwidth, unit.setup, unit.idle)
+        assert sum(parts) == unit.instances * found.cycles
+        assert min(parts) >= 0
+
+
+def test_a_long_loop_is_jumped_over() -> None:
+    plan = Plan((1,) * CORES, 1, 200_000, 64, 3, "none", 0, True, False)
+    chip, image = program(plan)
+    runs = []
+    with pytest.MonkeyPatch.context() as patch:
+        real = engine.jump
+        patch.setattr(engine, "jump", lambda *arguments: runs.append(1) or real(*arguments))
+        found = time(image, {}, chip.device)
+    assert found.units["SFU"].busy == 200_000 * 6 * CORES
+    assert len(runs) < 20
