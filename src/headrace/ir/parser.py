@@ -1,9 +1,9 @@
 """The parser behind `text.parse`: xDSL's, made faster and stricter.
 
-Differences from xDSL 0.75: a source location on every op; unknown ops reported at their own name; undefined
-SSA names reported where they are used; regions isolated from above start with no outer names; names kept as
-written (`%x_0` stays `x_0`); affine attributes in MLIR's normal form; `dense<0x…>` read as the bits of floats;
-`sparse<…>`.
+Differences from xDSL 0.75: a source location on every op; unknown ops reported at their own name;
+undefined SSA names reported where they are used; regions isolated from above start with no outer names;
+names kept as written (`%x_0` stays `x_0`); affine attributes in MLIR's normal form; `dense<0x…>` read
+as the bits of floats; `sparse<…>`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The printer behind `text.print_module`: canonical MLIR text.
 
-Differences from xDSL 0.75: sorted attribute dictionaries; affine maps and sets in MLIR's spelling, as `#map` and
-`#set` aliases when they occur more than once; SSA names kept as they are and scoped like MLIR's (sibling regions
-reuse names); several results of one name as `%r:2`; `module {`.
+Differences from xDSL 0.75: sorted attribute dictionaries; affine maps and sets in MLIR's spelling, as
+`#map` and `#set` aliases when they occur more than once; SSA names kept as they are and scoped like
+MLIR's (sibling regions reuse names); several results of one name as `%r:2`; `module {`.
 """
 
 from __future__ import annotations

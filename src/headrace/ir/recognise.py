@@ -26,8 +26,9 @@ _ORDER: tuple[Language, ...] = ("dfir", "ktdf", "ktir", "arch")
 def language(module: ModuleOp) -> Language:
     """The lowest language present.
 
-    Unit programs make it dfir, pipelines ktdf, functions ktir, a device alone arch. KTDFLow (`ktdf_lowering` beside
-    unit handles, no `program_unit`) counts as ktdf. Raises HeadraceError for a module without function and device.
+    Unit programs make it dfir, pipelines ktdf, functions ktir, a device alone arch. KTDFLow
+    (`ktdf_lowering` beside unit handles, no `program_unit`) counts as ktdf. Raises HeadraceError for a
+    module without function and device.
     """
     names = {op.name for op in module.walk()}
     found = {lang for name in names if (lang := _DIALECTS.get(name.split(".", 1)[0]))}

@@ -328,12 +328,10 @@ class KeywordOp(IRDLOperation, ABC):
         parser.parse_punctuation(":")
         kind = parser.parse_type()
         operands = [parser.resolve_operand(u, kind) for u in found]
-        return cls.create(
-            operands=operands, result_types=cls.result_types(parser, kind), attributes=attributes
-        )
+        return cls.create(operands=operands, result_types=cls.results_for(kind), attributes=attributes)
 
     @classmethod
-    def result_types(cls, parser: Parser, kind: Attribute) -> Sequence[Attribute]:
+    def results_for(cls, kind: Attribute) -> Sequence[Attribute]:
         return [kind]
 
     def print(self, printer: Printer) -> None:
@@ -377,7 +375,7 @@ class Exx2Op(KeywordOp):
     squares = result_def(AnyAttr())
 
     @classmethod
-    def result_types(cls, parser: Parser, kind: Attribute) -> Sequence[Attribute]:
+    def results_for(cls, kind: Attribute) -> Sequence[Attribute]:
         return [kind, kind]
 
 
@@ -387,7 +385,7 @@ class FusedOp(KeywordOp, ABC):
     result = result_def(AnyAttr())
 
     @classmethod
-    def result_types(cls, parser: Parser, kind: Attribute) -> Sequence[Attribute]:
+    def results_for(cls, kind: Attribute) -> Sequence[Attribute]:
         fused = FUSED.get(type(kind))
         return [fused() if fused is not None else kind]
 

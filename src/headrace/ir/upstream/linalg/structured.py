@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects import linalg
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     ArrayAttr,
@@ -15,6 +14,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     i64,
 )
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.irdl import (
