@@ -9,7 +9,7 @@ from headrace.arch.presets import device
 from headrace.ir.text import parse, print_module
 from headrace.ir.verify import verify
 from headrace.schedule.build import build
-from headrace.schedule.search import search
+from headrace.schedule.search import Defaults, search
 from tests.schedule import ktdf_interpreter, tilegraphs
 
 
@@ -59,6 +59,19 @@ def test_computes_softmax_whether_or_not_the_row_fits_the_registers(name, column
 def test_computes_layer_norm(columns):
     x, w, b = random(24, columns), random(columns, seed=1), random(columns, seed=2)
     got = execute(tilegraphs.layernorm(24, columns, 2), {"x": x, "w": w, "b": b, "y": np.zeros_like(x)})["y"]
+    f = x.astype(np.float32)
+    d = f - f.mean(1, keepdims=True)
+    want = d / np.sqrt((d * d).mean(1, keepdims=True) + 1e-5) * w + b
+    assert np.allclose(got.astype(np.float32), want, atol=2e-2)
+
+
+@pytest.mark.parametrize("without", [{"fusion"}, {"fusion", "residency"}, {"double-buffering"}, {"multicast"}])
+@pytest.mark.parametrize("name", ["spyre", "tiny"])
+def test_every_optimisation_can_be_left_out(without, name):
+    x, w, b = random(24, 768), random(768, seed=1), random(768, seed=2)
+    options = Defaults(frozenset(without))
+    arrays = {"x": x, "w": w, "b": b, "y": np.zeros_like(x)}
+    got = execute(tilegraphs.layernorm(24, 768, 2), arrays, name, options)["y"]
     f = x.astype(np.float32)
     d = f - f.mean(1, keepdims=True)
     want = d / np.sqrt((d * d).mean(1, keepdims=True) + 1e-5) * w + b

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -15,11 +16,10 @@ from headrace.ir.ktdp.spaces import memory_space
 from headrace.ir.ktdp.views import ConstructMemoryViewOp
 from headrace.schedule.build import mlir, percore
 from headrace.schedule.build.emitter import Box, Emitter
-from headrace.schedule.build.indices import Index, of
+from headrace.schedule.build.indices import Index
 from headrace.schedule.graph import Linear, Number
 from headrace.schedule.linear import digits, upper
 from headrace.schedule.shape import Operand
-from headrace.schedule.storage import Storage
 
 Origin = Mapping[str, Index]
 
@@ -77,10 +77,15 @@ class Memory:
 
     def alloc(self, shape: Sequence[int], dtype: str, stem: str) -> SSAValue:
         """Return a new scratchpad buffer named after `stem`."""
-        count = self._names[stem] = self._names.get(stem, -1) + 1
-        name = f"{stem}_{count}" if count else stem
         with self.emit.at_head():
-            return self.emit.alloc(shape, dtype, name)
+            return self.emit.alloc(shape, dtype, self._named(stem))
+
+    def _named(self, stem: str) -> str:
+        """The stem as an SSA name, numbered from its second use on."""
+        plain = re.sub(r"[^A-Za-z0-9_]", "_", stem.removeprefix("%"))
+        name = plain if not plain[:1].isdigit() else f"v{plain}"
+        count = self._names[name] = self._names.get(name, -1) + 1
+        return f"{name}_{count}" if count else name
 
     def operand(
         self, operand: Operand, extents: Mapping[str, int], dims: Sequence[str] | None = None
@@ -132,10 +137,8 @@ class Memory:
                 properties=properties,
                 result_types=[mlir.view(sizes, strides, dtype)],
             )
-            stem = f"{arg.removeprefix('%')}_view"
-            count = self._names[stem] = self._names.get(stem, -1) + 1
             with self.emit.at_head():
-                self._views[key] = self.emit.add(made, f"{stem}_{count}" if count else stem)
+                self._views[key] = self.emit.add(made, self._named(f"{arg}_view"))
         return self._views[key]
 
     def _home(self, operand: Operand, extents: Mapping[str, int]) -> Buffered:
@@ -160,8 +163,7 @@ class Memory:
             return self._homes[name, sizes]
         known = [k for k in self._homes if k[0] == name]
         if not known:
-            stem = name.removeprefix("%").replace(".", "_")
-            made = self.alloc(sizes, dtype, stem if not stem[:1].isdigit() else f"v{stem}")
+            made = self.alloc(sizes, dtype, name)
         else:
             with self.emit.at_head():
                 made = _other_shape(self.emit, self._homes[known[0]], sizes, dtype)
@@ -208,26 +210,3 @@ def box_set(sizes: Sequence[int]) -> Any:
         constraints.append(AffineConstraintExpr(AffineConstraintKind.ge, dim, 0))  # type: ignore[arg-type]
         constraints.append(AffineConstraintExpr(AffineConstraintKind.ge, dim * -1 + size - 1, 0))  # type: ignore[arg-type]
     return AffineSetAttr(AffineSet(len(sizes), 0, tuple(constraints)))
-
-
-def tile_buffer(
-    memory: Memory,
-    operand: Operand,
-    dims: Sequence[str | None],
-    tile: Mapping[str, int],
-    copies: int,
-    stem: str,
-) -> list[SSAValue]:
-    """Return the copies of a scratchpad buffer for one tile of an operand."""
-    sizes = [1 if d is None else tile[d] for d in dims]
-    return [memory.alloc(sizes, operand.dtype, stem) for _ in range(copies)]
-
-
-def storage_name(storage: Storage) -> str:
-    """Return a name for buffers of a storage."""
-    return storage.name.removeprefix("%").replace(".", "_").replace("#", "_")
-
-
-def value(index: SSAValue) -> Index:
-    """Return the index that is an SSA value."""
-    return of(index)

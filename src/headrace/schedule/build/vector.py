@@ -13,7 +13,7 @@ from headrace.arch.device import Device
 from headrace.schedule.build import rows
 from headrace.schedule.build.emitter import Emitter
 from headrace.schedule.build.indices import Index
-from headrace.schedule.build.memory import Buffered, Memory, storage_name
+from headrace.schedule.build.memory import Buffered, Memory
 from headrace.schedule.build.share import Share
 from headrace.schedule.build.tiles import Part, parts, tile_loop
 from headrace.schedule.multicast import groups
@@ -72,7 +72,7 @@ def buffers(phase: Phase, operand: Operand, tile: Mapping[str, int], copies: int
     """Buffers for one tile of an operand, of the rank of its view in device memory."""
     place = phase.memory.operand(operand, phase.shape.extents)
     sizes = [1 if d is None else tile[d] for d in place.dims]
-    stem = f"{storage_name(operand.storage)}_tile"
+    stem = f"{operand.storage.name}_tile"
     zero = (Index(0),) * len(sizes)
     return [Buffered(phase.memory.alloc(sizes, operand.dtype, stem), place.dims, zero) for _ in range(copies)]
 
