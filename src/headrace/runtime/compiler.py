@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -60,7 +61,7 @@ def _from_ktir(kernel: Kernel, device: Device, options: Options) -> Program:
     from headrace.schedule.plan import Plan
 
     _require_scalars(kernel.arguments, options.scalars)
-    plan = Plan.from_json(options.plan) if options.plan is not None else None
+    plan = Plan.from_json(json.dumps(options.plan)) if options.plan is not None else None
     request = Request(options.scalars, kernel.function, frozenset(options.without), options.effort, plan)
     compiled = compile_module(kernel.module, device, request)
     return Program(
@@ -70,7 +71,7 @@ def _from_ktir(kernel: Kernel, device: Device, options: Options) -> Program:
         dfir_module=compiled.dfir,
         ktdf_module=compiled.ktdf,
         ktir=kernel.text,
-        plan=compiled.plan.to_json(),
+        plan=json.loads(compiled.plan.to_json()),
         grid=compiled.graph.grid,
         work=compiled.work,
         scalars=dict(options.scalars),

@@ -26,7 +26,7 @@ def summary(run: Run) -> dict[str, Any]:
         "cycles": run.cycles if timing else None,
         "predicted_cycles": _predicted(run),
         "time_us": round(run.time_us, 3) if timing else None,
-        "plan_hash": (program.plan or {}).get("hash") if program else None,
+        "plan_hash": (program.plan or {}).get("plan_hash") if program else None,
         "bound": {"cycles": bound.cycles, "resource": bound.resource, "source": bound.source} if bound else None,
         "ratio": round(run.cycles / bound.cycles, 4) if bound and timing and bound.cycles else None,
         "bytes": dict(timing.bytes) if timing else {},
