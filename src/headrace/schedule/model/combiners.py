@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -35,6 +35,7 @@ _I1 = {
     "arith.minsi": "or",
     "arith.addi": None,
 }
+_CASTS = ("arith.extf", "arith.truncf", "arith.extsi", "arith.trunci")
 _GREATER, _LESS = {"ogt", "oge", "sgt", "sge"}, {"olt", "ole", "slt", "sle"}
 
 
@@ -49,15 +50,35 @@ class Combination:
 
 def recognise(block: Block, accumulator: SSAValue, result: SSAValue) -> Combination | None:
     """The combination a region performs on one accumulator; None when it is no known one."""
+    accumulator, widened = _forward(accumulator)
+    result, narrowed = _back(result, block)
     op = result.owner
     if not isinstance(op, Operation) or op.parent is not block:
         return None
     uses = list(accumulator.uses)
     if op.name == "arith.select":
-        return _by_select(op, accumulator)
-    if len(uses) != 1 or uses[0].operation is not op:
-        return None
-    return _by_op(op, accumulator)
+        found = _by_select(op, accumulator)
+    else:
+        found = _by_op(op, accumulator) if len(uses) == 1 and uses[0].operation is op else None
+    return found and replace(found, ops=(*found.ops, *widened, *narrowed))
+
+
+def _forward(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
+    """The value behind the casts that are its only use, and those casts."""
+    casts: list[Operation] = []
+    while (use := value.get_user_of_unique_use()) is not None and use.name in _CASTS:
+        casts.append(use)
+        value = use.results[0]
+    return value, casts
+
+
+def _back(value: SSAValue, block: Block) -> tuple[SSAValue, list[Operation]]:
+    """The value before the casts that made it, and those casts."""
+    casts: list[Operation] = []
+    while isinstance(op := value.owner, Operation) and op.parent is block and op.name in _CASTS:
+        casts.append(op)
+        value = op.operands[0]
+    return value, casts
 
 
 def _by_op(op: Operation, accumulator: SSAValue) -> Combination | None:

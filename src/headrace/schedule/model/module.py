@@ -17,6 +17,7 @@ from headrace.schedule.model.contraction import recognise_all
 from headrace.schedule.model.dims import unify
 from headrace.schedule.model.entry import bindings, entry, grid_of, memory_arguments
 from headrace.schedule.model.evaluate import evaluate
+from headrace.schedule.model.hoisting import hoisted
 from headrace.schedule.model.rounds import Piece, core_classes
 from headrace.schedule.model.state import Split, State
 from headrace.schedule.model.statements import names
@@ -85,7 +86,8 @@ def _finished(classes: tuple[CoreClass, ...]) -> tuple[CoreClass, ...]:
     numbers: Iterator[int] = count()
     done = []
     for c in classes:
-        body = recognise_all(drop_dead(c.body, ()), c.values)
+        body = share(hoisted(c.body), c.values)
+        body = recognise_all(drop_dead(body, ()), c.values)
         body = unify(body, c.values, lambda: f"d{next(numbers)}")
         used = names(body)
         done.append(CoreClass(c.cores, {n: v for n, v in c.values.items() if n in used}, body))
