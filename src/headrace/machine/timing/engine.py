@@ -202,16 +202,12 @@ class Engine:
         return self.bound[key][1]
 
     def _bound_phase(self, unit: SimulatedUnit, phase: Phase) -> Ready:
-        takes: dict[int, tuple[Fifo, int, bool]] = {}
-        for take in phase.takes:
-            fifo = self._incoming(unit, take)
-            _, messages, is_whole = takes.get(id(fifo), (fifo, 0, False))
-            takes[id(fifo)] = (fifo, messages + 1, is_whole or take.is_whole)
+        takes = [(self._incoming(unit, take), take.is_whole) for take in phase.takes]
         gives = [
             (self._outgoing(unit, give), give.granules, give.offset, give.duration, give.latency)
             for give in phase.gives
         ]
-        return list(takes.values()), phase.cost, gives
+        return takes, phase.cost, gives
 
     def _incoming(self, unit: SimulatedUnit, take: Take) -> Fifo:
         sender = self.partner(unit, take.peer)
@@ -233,57 +229,62 @@ class Engine:
         return self.fifos[key]
 
     def _stream(self, unit: SimulatedUnit, running: Running) -> bool:
-        """Run iterations of a stream until it ends (True) or must wait (False)."""
+        """Run iterations of a stream until it ends (True) or must wait (False).
+
+        A phase takes its messages one by one as they come, then has its results leave one by one as there is room; the
+        unit stalls until the last has its turn.
+        """
         phases, last = running.phases, len(running.phases) - 1
         phase, left, clock = running.phase, running.left, unit.clock
+        taken, given, start = running.taken, running.given, running.start
         stalled_input = stalled_space = busy = 0
         blocked: tuple[str, Fifo] | None = None
         while left:
             takes, cost, gives = phases[phase]
-            start = clock
-            for fifo, messages, is_whole in takes:
-                arrivals = fifo.arrivals
-                if len(arrivals) < messages:
+            if start < clock:
+                start = clock
+            while taken < len(takes):
+                fifo, is_whole = takes[taken]
+                if not fifo.arrivals:
                     blocked = ("input", fifo)
                     break
-                for k in range(messages):
-                    arrival, duration, _ = arrivals[k]
-                    if is_whole:
-                        arrival += duration
-                    elif duration > cost:
-                        arrival += duration - cost
-                    if arrival > start:
-                        start = arrival
+                arrival, duration, _ = fifo.arrivals[0]
+                if is_whole:
+                    arrival += duration
+                elif duration > cost:
+                    arrival += duration - cost
+                if arrival > start:
+                    stalled_input += arrival - start
+                    start = arrival
+                fifo.receive(start, clock, cost)
+                taken += 1
+                self._touch(fifo.sender, "space", fifo)
+            if blocked is not None:
+                break
+            while given < len(gives):
+                fifo, granules, offset, duration, latency = gives[given]
+                if not fifo.has_room(granules):
+                    blocked = ("space", fifo)
+                    break
+                room = fifo.take_room(granules) - offset
+                if room > start:
+                    stalled_space += room - start
+                    start = room
+                fifo.send(start + offset + latency, duration, granules)
+                given += 1
+                self._touch(fifo.receiver, "input", fifo)
+            if blocked is not None:
+                break
+            busy += cost
+            clock = start + cost
+            taken = given = 0
+            if phase == last:
+                phase = 0
+                left -= 1
             else:
-                ready = start
-                for fifo, granules, _, _, _ in gives:
-                    if not fifo.has_room(granules):
-                        blocked = ("space", fifo)
-                        break
-                else:
-                    for fifo, granules, offset, _, _ in gives:
-                        room = fifo.take_room(granules) - offset
-                        if room > start:
-                            start = room
-                    stalled_input += ready - clock
-                    stalled_space += start - ready
-                    busy += cost
-                    for fifo, messages, _ in takes:
-                        for _ in range(messages):
-                            fifo.receive(start, clock, cost)
-                        self._touch(fifo.sender, "space", fifo)
-                    for fifo, granules, offset, duration, latency in gives:
-                        fifo.send(start + offset + latency, duration, granules)
-                        self._touch(fifo.receiver, "input", fifo)
-                    clock = start + cost
-                    if phase == last:
-                        phase = 0
-                        left -= 1
-                    else:
-                        phase += 1
-                    continue
-            break
+                phase += 1
         running.phase, running.left, unit.clock = phase, left, clock
+        running.taken, running.given, running.start = taken, given, start
         spent = unit.spent
         spent["input"] += stalled_input
         spent["space"] += stalled_space

@@ -57,6 +57,7 @@ def _leap(
     for unit, (_, _, spent), period in zip(members, before, periods, strict=True):
         _running(unit).left -= period * times
         unit.clock += passed
+        _running(unit).start += passed
         for cause, was in spent.items():
             unit.spent[cause] += (unit.spent[cause] - was) * times
     for fifo in fifos:
@@ -100,7 +101,7 @@ def _state(
     members: Sequence[SimulatedUnit], fifos: Sequence[Fifo], base: int, units: Sequence[SimulatedUnit]
 ) -> tuple[Any, ...]:
     """Everything the future of the component depends on, relative to `base`; what is past counts as past."""
-    own = tuple((id(_running(unit).phases), _running(unit).phase, unit.clock - base) for unit in members)
+    own = tuple(_position(unit, base) for unit in members)
     queues = []
     for fifo in fifos:
         heard, sent = units[fifo.receiver].clock, units[fifo.sender].clock
@@ -110,3 +111,10 @@ def _state(
         returns = tuple((time - sent, granules) for time, granules in fifo.returns)
         queues.append((arrivals, returns, fifo.free, max(fifo.free_since - sent, 0)))
     return own, tuple(queues)
+
+
+def _position(unit: SimulatedUnit, base: int) -> tuple[int, ...]:
+    """Where a unit stands in an iteration of its stream."""
+    running = _running(unit)
+    start = max(running.start - unit.clock, 0)
+    return (id(running.phases), running.phase, running.taken, running.given, start, unit.clock - base)

@@ -33,7 +33,10 @@ latency)]."""
 
 @dataclass(eq=False)
 class Running:
-    """A stream under way: phases bound to queues, what is left, and the states seen at its pauses."""
+    """A stream under way: phases bound to queues, what is left, and the states seen at its pauses.
+
+    `taken` and `given` count the messages of the current phase, `start` is when it can start as far as known.
+    """
 
     phases: list[Ready]
     left: int
@@ -42,6 +45,9 @@ class Running:
     began: int
     stream: Stream
     phase: int = 0
+    taken: int = 0
+    given: int = 0
+    start: int = 0
     pauses: int = 0
     seen: dict[Any, Any] = field(default_factory=dict)
 
