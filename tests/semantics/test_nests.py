@@ -168,7 +168,8 @@ def test_argmax_keeps_the_first_of_equal_values():
     x = RANDOM.integers(0, 5, (7, 40)).astype(np.float32)
     body = f"""{fill("a", "0xFF800000", (7,), "f32")}
     {fill("b", "0", (7,), "i64")}
-    %m, %result = linalg.generic {{indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>,
+    %m, %result = linalg.generic {{indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>,
+      affine_map<(d0, d1) -> (d0)>,
       affine_map<(d0, d1) -> (d0)>], iterator_types = ["parallel", "reduction"]}}
       ins(%x : {tensor(x)}) outs(%a, %b : tensor<7xf32>, tensor<7xi64>) {{
     ^bb0(%v: f32, %best: f32, %where: i64):

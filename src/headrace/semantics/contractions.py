@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from headrace.semantics.combiners import Combination
 from headrace.semantics.nests import Domain
@@ -30,7 +30,7 @@ class Product:
     is_unsigned: bool = False
 
 
-def product(block: Block, combination: Combination | None, num_inputs: int) -> Product | None:
+def product(combination: Combination | None, num_inputs: int) -> Product | None:
     """The product a body adds up; None when it does something else or multiplies an operand by itself."""
     if combination is None or combination.kind != "add":
         return None
@@ -70,8 +70,9 @@ def contract(left: Array, right: Array, domain: Domain) -> Array:
     columns = [d for d in domain.parallel if right.shape[d] > 1 and d not in both]
     batch, m, n = (math.prod(sizes[d] for d in dims) for dims in (both, rows, columns))
     k = math.prod(left.shape[d] for d in summed)
-    a = _arranged(left, [*both, *rows, *summed], len(sizes)).reshape(batch, m, k)
-    b = _arranged(right, [*both, *summed, *columns], len(sizes)).reshape(batch, k, n)
+    lead = [batch] if batch > 1 else []
+    a = _arranged(left, [*both, *rows, *summed], len(sizes)).reshape([*lead, m, k])
+    b = _arranged(right, [*both, *summed, *columns], len(sizes)).reshape([*lead, k, n])
     out = _matmul(a, b)
     unread = math.prod(sizes[d] for d in summed if left.shape[d] == 1)
     out = out * unread if unread > 1 else out
@@ -102,12 +103,12 @@ def _matmul(a: Array, b: Array) -> Array:
     if a.dtype.kind in "biu":
         return _integer_matmul(a, b)
     wide = np.float64 if a.dtype == np.float64 or b.dtype == np.float64 else np.float32
-    k = a.shape[2]
+    k = a.shape[-1]
     with np.errstate(all="ignore"):
         total: Array | None = None
         for first in range(0, max(k, 1), TERMS_AT_ONCE):
             at = slice(first, first + TERMS_AT_ONCE)
-            step = np.matmul(a[:, :, at].astype(wide), b[:, at].astype(wide))
+            step = np.matmul(a[..., at].astype(wide), b[..., at, :].astype(wide))
             total = step if total is None else total + step
     assert total is not None
     return total
@@ -116,6 +117,6 @@ def _matmul(a: Array, b: Array) -> Array:
 def _integer_matmul(a: Array, b: Array) -> Array:
     """Exact integer products: through f64 while sums stay below 2^53, in int64 (wrapping) otherwise."""
     largest = [max(abs(int(x.min())), abs(int(x.max()))) if x.size else 0 for x in (a, b)]
-    if largest[0] * largest[1] * a.shape[2] < 2**53:
+    if largest[0] * largest[1] * a.shape[-1] < 2**53:
         return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64))
     return np.asarray(np.matmul(a.astype(np.int64), b.astype(np.int64)))

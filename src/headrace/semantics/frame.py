@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from xdsl.dialects.builtin import ShapedType
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IndexType, ShapedType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
@@ -20,6 +20,7 @@ from headrace.semantics.report import Report
 
 Array = np.ndarray[Any, Any]
 Handler = Callable[["Frame", Operation], Sequence[Any]]
+Fact = TypeVar("Fact")
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Launch:
     functions: dict[str, Block] = field(default_factory=dict)
     plans: dict[Block, Any] = field(default_factory=dict)
     mail: dict[Any, Any] = field(default_factory=dict)
+    facts: dict[tuple[str, Operation], Any] = field(default_factory=dict)
 
     @property
     def tiles(self) -> int:
@@ -81,6 +83,13 @@ class Frame:
         if isinstance(found, Nothing):
             raise HeadraceError(f"tile {self.tile}: {value.name_hint or 'a value'} {found.why}")
         return found
+
+    def once(self, what: str, op: Operation, find: Callable[[], Fact]) -> Fact:
+        """`find()`, called once for all tiles: for facts about an op that no tile changes."""
+        facts = self.launch.facts
+        if (what, op) not in facts:
+            facts[what, op] = find()
+        return facts[what, op]  # type: ignore[no-any-return]
 
     def array(self, op: Operation, value: SSAValue) -> Array:
         """The value as an array (rank 0 for scalars); an error when it is a tensor nobody has written."""
@@ -120,9 +129,13 @@ class Frame:
         self.launch.report.warn(Diagnostic(message, location(op), op.name, hint, "warning"))
 
 
+_NAMES = {Float16Type: "f16", Float32Type: "f32", BFloat16Type: "bf16", IndexType: "index"}
+
+
 def element_type(ty: Attribute) -> str:
     """The name of a type's elements, or of the scalar type itself."""
-    return str(ty.get_element_type()) if isinstance(ty, ShapedType) else str(ty)
+    element = ty.get_element_type() if isinstance(ty, ShapedType) else ty
+    return _NAMES.get(type(element)) or str(element)
 
 
 def known_element_type(frame: Frame, op: Operation, ty: Attribute) -> str:

@@ -38,24 +38,28 @@ def _numbers(op: Operation, key: str, default: Sequence[int] = ()) -> tuple[int,
 
 
 def _generic(frame: Frame, op: Operation) -> Sequence[Any]:
+    return run(frame, frame.once("nest", op, lambda: _generic_nest(op)))
+
+
+def _generic_nest(op: Operation) -> Nest:
     ins, outs = _split(op)
     maps: Any = op.properties["indexing_maps"]
     kinds: Any = op.properties["iterator_types"]
     reductions = tuple(d for d, k in enumerate(kinds.data) if str(k.data.value) == "reduction")
-    body = op.regions[0].block
-    return run(frame, Nest(op, ins, outs, tuple(m.data for m in maps.data), reductions, body))
+    return Nest(op, ins, outs, tuple(m.data for m in maps.data), reductions, op.regions[0].block)
 
 
 def _reduce(frame: Frame, op: Operation) -> Sequence[Any]:
+    rank = len(frame.get(op.operands[0]).shape)
+    return run(frame, frame.once("nest", op, lambda: _reduce_nest(op, rank)))
+
+
+def _reduce_nest(op: Operation, rank: int) -> Nest:
     ins, outs = _split(op)
-    rank = (
-        frame.get(ins[0]).ndim if isinstance(frame.get(ins[0]), np.ndarray) else len(frame.get(ins[0]).shape)
-    )
     dims = _numbers(op, "dimensions")
     whole = AffineMap.identity(rank)
     kept = AffineMap(rank, 0, tuple(AffineExpr.dimension(d) for d in range(rank) if d not in dims))
-    maps = (whole,) * len(ins) + (kept,) * len(outs)
-    return run(frame, Nest(op, ins, outs, maps, dims, op.regions[0].block))
+    return Nest(op, ins, outs, (whole,) * len(ins) + (kept,) * len(outs), dims, op.regions[0].block)
 
 
 def _map(frame: Frame, op: Operation) -> Sequence[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,8 @@ def _coordinates(
     points: AffineSet = op.coordinate_set.data
     if points.num_dims != len(sizes):
         raise frame.error(op, f"the coordinate set has {points.num_dims} dims, the view {len(sizes)}")
-    bounds = box(points, symbols[: points.num_symbols])
+    symbols = symbols[: points.num_symbols]
+    bounds = box(points, symbols) if symbols else frame.once("box", op, lambda: box(points))
     if bounds is None:
         return (0,) * len(sizes), points
     origin = tuple(low or 0 for low, _ in bounds)
@@ -92,11 +94,16 @@ def _access_tile(frame: Frame, op: Any) -> Sequence[Any]:
     symbols = frame.integers(op.symbol_operands)
     rank = len(op.base_map.data.results)
     first = tuple(int(evaluate(e, anchors)) for e in op.base_map.data.results)
-    # Coordinate d is the anchor's plus the displacement's: one captured integer and one variable each.
-    maps = [AffineExpr.dimension(d) + AffineExpr.dimension(rank + d) for d in range(rank)]
-    subscripts = tuple(Subscript((m,)) for m in maps)
+    subscripts = _displaced(rank)
     order: AffineMap = op.access_tile_order.data
     return [_walk(frame, op, base, first, subscripts, op.access_tile_set.data, order, symbols)]
+
+
+@lru_cache(maxsize=64)
+def _displaced(rank: int) -> tuple[Subscript, ...]:
+    """Coordinate d is the anchor's plus the displacement's: one captured integer and one variable each."""
+    dims = [AffineExpr.dimension(d) for d in range(2 * rank)]
+    return tuple(Subscript((dims[d] + dims[rank + d],)) for d in range(rank))
 
 
 def _indirect_access_tile(frame: Frame, op: Any) -> Sequence[Any]:
@@ -130,8 +137,8 @@ def _walk(
 ) -> Tile:
     """The tile whose variables run over `points`, sorted by `order`, shaped like the op's result."""
     wanted: tuple[int, ...] = op.results[0].type.get_shape()  # type: ignore[attr-defined]
-    bounds = box(points, symbols)
-    turn = permutation(order.results)
+    bounds = box(points, symbols) if symbols else frame.once("box", op, lambda: box(points))
+    turn = frame.once("turn", op, lambda: permutation(order.results))
     if bounds is not None and turn is not None and frame.launch.options.order == "cpu":
         subscripts, turn = _reordered(subscripts, len(captured), turn), tuple(range(len(turn)))
     if bounds is None or turn is None:

@@ -115,9 +115,9 @@ def _pointwise(
 
 
 def _reduce(frame: Frame, nest: Nest, domain: Domain, views: Sequence[Array], outs: Sequence[Array]) -> None:
-    found = combinations(nest.body, nest.carried)
+    found = frame.once("combinations", nest.op, lambda: combinations(nest.body, nest.carried))
     if len(outs) == 1:
-        term = product(nest.body, found[0], len(views))
+        term = frame.once("product", nest.op, lambda: product(found[0], len(views)))
         if term is not None and found[0] is not None:
             sides = [views[term.left], views[term.right]]
             if term.is_unsigned:

@@ -86,7 +86,7 @@ def _strided(array: Array, forms: Sequence[Linear], domain: Sequence[int], write
             at = [0] * array.ndim
             at[axis] = low if low < 0 else high
             raise OutOfBounds(at, array.shape, "operand")
-        start += form.const * array.strides[axis]
+        start += form.const
     if start:
         array = array[tuple(slice(f.const, None) for f in forms)]
     return as_strided(array, shape, steps, writeable=writeable)
@@ -125,8 +125,8 @@ def blocks(sizes: Sequence[int], dims: Sequence[int], limit: int = BLOCK_ELEMENT
 
 def part(view: Array, block: Block) -> Array:
     """The part of an operand (as `over` gives it) that a block reads; axes of extent 1 stay whole."""
-    box = tuple(s if n > 1 else slice(None) for s, n in zip(block, view.shape, strict=True))
-    return view[(*box, ...)]  # the ellipsis keeps rank 0 a view
+    box: list[Any] = [s if n > 1 else slice(None) for s, n in zip(block, view.shape, strict=True)]
+    return np.asarray(view[(*box, ...)])  # the ellipsis keeps rank 0 a view
 
 
 def grid_of(block: Block) -> list[Array]:

@@ -97,7 +97,7 @@ def _launches(
     values: dict[SSAValue, Any] = dict(zip(formal, _arguments(host, given), strict=True))
     for op in host.body.block.ops:
         if op.name == "arith.constant":
-            values.update(zip(op.results, constant(None, op), strict=True))
+            values.update(zip(op.results, constant(op), strict=True))
         elif op.name == "func.call":
             yield _callee(op, by_name), [values[v] for v in op.operands]
 

@@ -31,7 +31,7 @@ from headrace.semantics.frame import Frame, Handler, element_type, known_element
 Array = np.ndarray[Any, Any]
 
 
-def constant(_: Frame | None, op: Operation) -> Sequence[Any]:
+def constant(op: Operation) -> Sequence[Any]:
     """`arith.constant`, `spyreop.constant`: a Python number for index, an array otherwise."""
     value: Any = op.properties.get("value", op.attributes.get("value"))
     dtype = element_type(op.results[0].type)
@@ -203,8 +203,8 @@ def _extract(frame: Frame, op: Operation) -> Sequence[Any]:
 
 
 SCALARS: dict[str, Handler] = {
-    "arith.constant": constant,
-    "spyreop.constant": constant,
+    "arith.constant": lambda frame, op: frame.once("value", op, lambda: constant(op)),
+    "spyreop.constant": lambda frame, op: frame.once("value", op, lambda: constant(op)),
     **{name: _float for name in (*EXACT, *FUNCTIONS, "math.fma")},
     **{
         name: _integer
