@@ -1,4 +1,4 @@
-"""Affine expressions: one normal form, whose text is read back as itself and means what the original means."""
+"""Affine expressions: one normal form; its text is read back as itself and means what the original means."""
 
 from __future__ import annotations
 

@@ -104,7 +104,8 @@ def test_names_with_numeric_suffixes_are_kept_on_values():
 
 
 def test_two_functions_do_not_see_each_others_names():
-    text = "func.func @f() {\n  %a = arith.addi %b, %b : index\n  return\n}\nfunc.func @g(%b: index) {\n  return\n}"
+    first = "func.func @f() {\n  %a = arith.addi %b, %b : index\n  return\n}\n"
+    text = first + "func.func @g(%b: index) {\n  return\n}"
     with pytest.raises(HeadraceError, match="2:19: error: use of undefined value %b"):
         parse(text)
 

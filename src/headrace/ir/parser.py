@@ -271,6 +271,15 @@ class TextParser(Parser):
                 return SparseElementsAttr.parse_after_keyword(self)
         return super()._parse_optional_builtin_parametrized_attr()
 
+    def _parse_builtin_dense_attr(self) -> Any:
+        start = self.pos
+        try:
+            return super()._parse_builtin_dense_attr()
+        except ParseError as error:
+            if error.msg.startswith("Shape mismatch"):  # found after the type: point at the literal instead
+                self.raise_error(error.msg, start)
+            raise
+
     def _affine_attribute(self, kind: str, start: int) -> Any:
         content = self._parser_state.lexer.input.content
         end = _AFFINE_END.search(content, start)
