@@ -143,7 +143,9 @@ def inside_graph(facts: GraphFacts) -> Iterator[None]:
         _announce(facts)
     before, _place.graph = _place.graph, facts
     for recording in _recordings:
-        recording.graph(facts).calls += 1
+        record = recording.graph(facts)
+        record.calls += 1
+        record.fallback_ops.update(facts.host_ops)
     try:
         yield
     finally:
@@ -194,7 +196,8 @@ def note_transfer() -> None:
 def note_host_op(name: str) -> None:
     """Counts an operator about to run on the host; HeadraceError in mode "error".
 
-    In mode "warn" one inside a compiled graph is warned about once in a process.
+    What a compiled graph announced is counted when the graph is called; something else in a graph is warned about
+    here in mode "warn", once in a process.
     """
     facts = _place.graph
     name = ".".join(name.split(".")[:2])
@@ -203,9 +206,11 @@ def note_host_op(name: str) -> None:
         raise HeadraceError(
             Diagnostic(f'has no native kernel and set_fallback is "error"{where}', op=name, hint=_HINT)
         )
+    if facts and _is_announced(name, facts):
+        return
     for recording in _recordings:
         (recording.graph(facts).fallback_ops if facts else recording.eager_ops)[name] += 1
-    if facts and _mode == "warn" and name not in _warned and not _is_announced(name, facts):
+    if facts and _mode == "warn" and name not in _warned:
         _warned.add(name)
         warnings.warn(f"headrace: {name} is not native and runs on the host (in {facts.name})", stacklevel=3)
 

@@ -7,7 +7,7 @@ graph starts again with the operators of that nest left to the host.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -22,11 +22,12 @@ from headrace.ir.diagnostics import HeadraceError
 
 
 class LeaveToHost(Exception):
-    """A loop nest cannot become a kernel: the FX nodes (names) it computes must run on the host."""
+    """A loop nest cannot become a kernel; `choices` are sets of FX nodes (names) to leave to the host
+    instead."""
 
-    def __init__(self, names: frozenset[str], reason: HeadraceError) -> None:
+    def __init__(self, choices: Sequence[frozenset[str]], reason: HeadraceError) -> None:
         super().__init__(str(reason))
-        self.names, self.reason = names, reason
+        self.choices, self.reason = choices, reason
 
 
 _left_to_host: ContextVar[frozenset[str]] = ContextVar("left_to_host", default=frozenset())
@@ -44,9 +45,10 @@ def restart_without_unsupported_nests() -> None:
                     return original(self, gm, *args, **keywords)
                 except LeaveToHost as request:
                     known = _left_to_host.get()
-                    if request.names <= known:
+                    more = next((names for names in request.choices if not names <= known), None)
+                    if more is None:
                         raise request.reason from None
-                    _left_to_host.set(known | request.names)
+                    _left_to_host.set(known | more)
         finally:
             _left_to_host.reset(token)
 

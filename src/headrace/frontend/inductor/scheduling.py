@@ -168,10 +168,20 @@ def _problem(program: dict[str, Any], sizes: Sequence[Any]) -> HeadraceError | N
     return None
 
 
-def _computing(nodes: Sequence[Any]) -> frozenset[str]:
-    """Names of the FX nodes that compute (or copy) what the scheduler nodes compute."""
-    origins = [node for member in nodes for node in member.node.get_origins() if is_operator(node)]
-    return frozenset(node.name for node in origins if operator_name(node).split(".")[1] not in VIEWS)
+def _computing(nodes: Sequence[Any]) -> list[frozenset[str]]:
+    """Names of the FX nodes to leave to the host so that the scheduler nodes go: the last one, else all of
+    them."""
+    last = [member.node.get_origin_node() for member in nodes]
+    every = [node for member in nodes for node in member.node.get_origins()]
+    choices = [
+        frozenset(node.name for node in some if node is not None and is_operator(node) and _moves(node))
+        for some in (last, every)
+    ]
+    return [choice for choice in choices if choice]
+
+
+def _moves(node: Any) -> bool:
+    return operator_name(node).split(".")[1] not in VIEWS
 
 
 def _arguments(kernel: LoopKernel, dead: Any) -> list[tuple[str, str]]:
