@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace.machine.check.findings import Finding, Findings
 from headrace.machine.check.memories import Memories
 from headrace.machine.check.shadows import cell_bytes
@@ -85,7 +87,8 @@ def _watch(
             if instance in inside:
                 teams.append(new_team(len(teams), program, [member], values))
     try:
-        run.start(teams)
+        with np.errstate(all="ignore"):
+            run.start(teams)
     except Fault as error:
         for d in error.diagnostics:
             unit = next((i.name for i in image.instances if i.name in d.message.split()), "")

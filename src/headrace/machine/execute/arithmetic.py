@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from headrace.machine.execute.convert import round_to, widen
 from headrace.numbers import special
 from headrace.numbers.dtypes import is_float, numpy_dtype, unsigned_dtype
-from headrace.numbers.rounding import round_to, widen
 
 Array = np.ndarray[Any, Any]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from headrace.machine.execute.convert import round_to, widen
 from headrace.machine.image import Contract
 from headrace.numbers.dtypes import is_float, numpy_dtype
-from headrace.numbers.rounding import round_to, widen
 
 Array = np.ndarray[Any, Any]
 

@@ -90,10 +90,9 @@ def run_marked(run: Execution, team: Team, node: Loop) -> bool | None:
     if any(queue.available < steps * count for queue, count in plan.receives):
         return False
     taken = {id(queue): iter(queue.take(steps, count)) for queue, count in plan.receives}
-    with np.errstate(all="ignore"):
-        _body(run, team, plan, trips, taken)
-        for combine in plan.combines:
-            _combine(team, combine, steps)
+    _body(run, team, plan, trips, taken)
+    for combine in plan.combines:
+        _combine(team, combine, steps)
     return True
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
 from headrace.machine.execute import indirect, stall, vectors
 from headrace.machine.execute.arenas import Access, Arenas, NotUniform, Scratchpads, uniform
+from headrace.machine.execute.blas import single_threaded
 from headrace.machine.execute.contractions import contract
 from headrace.machine.execute.exchange import Queue, checked
 from headrace.machine.execute.faults import Fault
@@ -65,8 +66,9 @@ def execute(
     of the wrong type, accesses outside a view or memory, and indices that name no row.
     """
     run = Execution(image, memory, named(image, scalars), scratch)
-    for schedule in image.schedules:
-        run.schedule(schedule)
+    with single_threaded(), np.errstate(all="ignore"):
+        for schedule in image.schedules:
+            run.schedule(schedule)
     return Result(run.trips, run.arenas.scratch)
 
 
@@ -350,23 +352,19 @@ def _constant(run: Execution, team: Team, node: Constant) -> bool:
 def _vector(run: Execution, team: Team, node: VectorOp) -> bool:
     inputs = [team.values[v.number] for v in node.operands]
     indices = [i.evaluate(team.env) for i in node.indices]
-    with np.errstate(all="ignore"):
-        team.values[node.result.number] = vectors.evaluate(node, inputs, indices, run.scalars)
+    team.values[node.result.number] = vectors.evaluate(node, inputs, indices, run.scalars)
     return True
 
 
 def _reduce(run: Execution, team: Team, node: Reduce) -> bool:
-    with np.errstate(all="ignore"):
-        team.values[node.result.number] = vectors.reduce(node, team.values[node.operand.number])
+    team.values[node.result.number] = vectors.reduce(node, team.values[node.operand.number])
     return True
 
 
 def _contract(run: Execution, team: Team, node: Contract) -> bool:
     addend = None if node.addend is None else team.values[node.addend.number]
-    with np.errstate(all="ignore"):
-        team.values[node.result.number] = contract(
-            node, team.values[node.left.number], team.values[node.right.number], addend
-        )
+    left, right = team.values[node.left.number], team.values[node.right.number]
+    team.values[node.result.number] = contract(node, left, right, addend)
     return True
 
 

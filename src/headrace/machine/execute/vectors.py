@@ -20,9 +20,9 @@ from headrace.machine.execute.arithmetic import (
     compare,
     unary,
 )
+from headrace.machine.execute.convert import cast, round_to, widen
 from headrace.machine.image import Constant, Reduce, Value, VectorOp
 from headrace.numbers.dtypes import is_float, is_integer, numpy_dtype
-from headrace.numbers.rounding import cast, round_to, widen
 
 LEAD = 2
 """Leading axes of every array: instance, iteration."""
