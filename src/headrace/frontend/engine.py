@@ -66,9 +66,7 @@ def compiled_kernel(loop_program: Mapping[str, Any], device: Device) -> Compiled
         return _compiled[key]
 
 
-def run_kernel(
-    kernel: Any, tensors: Sequence[torch.Tensor], sizes: Sequence[int]
-) -> tuple[CompiledKernel, Run]:
+def run_kernel(kernel: Any, tensors: Sequence[torch.Tensor]) -> tuple[CompiledKernel, Run]:
     """Runs a recorded kernel (a `LoopKernel`) on device tensors with the selected engine and device."""
     chosen = selection()
     compiled = kernel.compiled.get(chosen.device.sha256)
