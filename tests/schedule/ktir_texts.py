@@ -77,7 +77,8 @@ class Text:
     ) -> str:
         """An access tile at SSA subscripts."""
         return self.let(
-            f"ktdp.construct_access_tile {view}[{', '.join(at)}] {{access_tile_order = {identity(len(extents))}, "
+            f"ktdp.construct_access_tile {view}[{', '.join(at)}] {{access_tile_order = "
+            f"{identity(len(extents))}, "
             f"access_tile_set = {box(*extents)}}} : memref<{kind(shape, element)}> -> "
             f"!ktdp.access_tile<{kind(extents, 'index')}>"
         )
@@ -116,7 +117,8 @@ class Text:
         more = f", {attributes}" if attributes else ""
         body = "\n".join(f"    {line}" for line in self.lines)
         return (
-            f"module {{\n  func.func @{name}({', '.join(self.args)}) attributes {{grid = {self.grid}{more}}} {{\n"
+            f"module {{\n  func.func @{name}({', '.join(self.args)}) attributes {{grid = "
+            f"{self.grid}{more}}} {{\n"
             f"{body}\n    return\n  }}\n}}\n"
         )
 

@@ -7,7 +7,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from tests.schedule import graph_interpreter
 
 from headrace.arch.presets import device as preset
 from headrace.ir.arguments import Argument, arguments
@@ -17,6 +16,7 @@ from headrace.numbers.memory import Memory
 from headrace.schedule.graph import Compute, Load, Loop, Statement, TileGraph
 from headrace.schedule.model import graph_text, model
 from headrace.semantics.plain import interpret
+from tests.schedule import graph_interpreter
 
 Array = np.ndarray[Any, Any]
 

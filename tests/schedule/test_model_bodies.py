@@ -191,7 +191,8 @@ def test_an_accumulation_through_casts_is_one_sum() -> None:
     x, y = t.view("x", shape, "f16"), t.view("y", [4], "f16")
     value, start = t.load(x, shape, "f16", [zero, zero], shape), t.fill("0.0", [4], "f16")
     result = t.let(
-        f'linalg.generic {{indexing_maps = [{identity(2)}, {ROW}], iterator_types = ["parallel", "reduction"]}} '
+        f'linalg.generic {{indexing_maps = [{identity(2)}, {ROW}], iterator_types = ["parallel", '
+        f'"reduction"]}} '
         f"ins({value} : tensor<4x9xf16>) outs({start} : tensor<4xf16>) {{\n^bb0(%a: f16, %o: f16):\n"
         "%p = arith.extf %a : f16 to f32\n%q = arith.extf %o : f16 to f32\n%r = arith.addf %p, %q : f32\n"
         "%s = arith.truncf %r : f32 to f16\nlinalg.yield %s : f16\n} -> tensor<4xf16>"
@@ -216,8 +217,10 @@ def test_two_reductions_of_one_generic_are_two_outs() -> None:
     value = t.load(x, shape, "f32", [zero, zero], shape)
     start, low = t.fill("0.0", [4], "f32"), t.fill("0xFF800000", [4], "f32")
     t.do(
-        f'%r:2 = linalg.generic {{indexing_maps = [{identity(2)}, {ROW}, {ROW}], iterator_types = ["parallel", '
-        f'"reduction"]}} ins({value} : tensor<4x9xf32>) outs({start}, {low} : tensor<4xf32>, tensor<4xf32>) {{\n'
+        f"%r:2 = linalg.generic {{indexing_maps = [{identity(2)}, {ROW}, {ROW}], iterator_types = "
+        f'["parallel", '
+        f'"reduction"]}} ins({value} : tensor<4x9xf32>) outs({start}, {low} : tensor<4xf32>, '
+        f"tensor<4xf32>) {{\n"
         "^bb0(%a: f32, %o: f32, %m: f32):\n%s = arith.addf %a, %o : f32\n%n = arith.maximumf %a, %m : f32\n"
         "linalg.yield %s, %n : f32, f32\n} -> (tensor<4xf32>, tensor<4xf32>)"
     )
@@ -240,11 +243,15 @@ def test_argmax_is_the_best_value_and_where_it_stands(predicate: str, init: str)
     value = t.let(f"arith.sitofp {repeated} : tensor<4x9xi8> to tensor<4x9xf32>")
     start, first = t.fill(init, [4], "f32"), t.fill("-5", [4], "i64")
     t.do(
-        f'%r:2 = linalg.generic {{indexing_maps = [{identity(2)}, {ROW}, {ROW}], iterator_types = ["parallel", '
-        f'"reduction"]}} ins({value} : tensor<4x9xf32>) outs({start}, {first} : tensor<4xf32>, tensor<4xi64>) {{\n'
-        "^bb0(%a: f32, %o: f32, %m: i64):\n%i = linalg.index 1 : index\n%j = arith.index_cast %i : index to i64\n"
+        f"%r:2 = linalg.generic {{indexing_maps = [{identity(2)}, {ROW}, {ROW}], iterator_types = "
+        f'["parallel", '
+        f'"reduction"]}} ins({value} : tensor<4x9xf32>) outs({start}, {first} : tensor<4xf32>, '
+        f"tensor<4xi64>) {{\n"
+        "^bb0(%a: f32, %o: f32, %m: i64):\n%i = linalg.index 1 : index\n%j = arith.index_cast %i : index "
+        "to i64\n"
         f"%c = arith.cmpf {predicate}, %a, %o : f32\n%s = arith.select %c, %a, %o : f32\n"
-        "%n = arith.select %c, %j, %m : i64\nlinalg.yield %s, %n : f32, i64\n} -> (tensor<4xf32>, tensor<4xi64>)"
+        "%n = arith.select %c, %j, %m : i64\nlinalg.yield %s, %n : f32, i64\n} -> (tensor<4xf32>, "
+        "tensor<4xi64>)"
     )
     t.store("%r#0", y, [4], "f32", [zero], [4])
     t.store("%r#1", z, [4], "i64", [zero], [4])
@@ -283,7 +290,8 @@ def test_integer_coordinates_and_compares_make_masks() -> None:
 def test_coordinates_that_are_not_linear_stay_in_the_body() -> None:
     body = (
         "%i = linalg.index 0 : index\n%j = linalg.index 1 : index\n%t = arith.constant 3 : index\n"
-        "%k = arith.muli %i, %j : index\n%l = arith.remui %k, %t : index\n%m = arith.index_cast %l : index to i32\n"
+        "%k = arith.muli %i, %j : index\n%l = arith.remui %k, %t : index\n%m = arith.index_cast %l : "
+        "index to i32\n"
         "%f = arith.sitofp %m : i32 to f32\n%w = arith.extf %a0 : f16 to f32\n%s = arith.addf %w, %f : f32\n"
         "linalg.yield %s : f32"
     )

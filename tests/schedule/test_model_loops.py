@@ -183,7 +183,8 @@ def test_a_loop_over_columns_of_two_arguments_keeps_the_axis_order() -> None:
     value = t.load(x, [6, 12], "f32", [zero, "%c"], [6, 4])
     empty = t.empty([4, 6], "f32")
     turned = t.let(
-        f"linalg.transpose ins({value} : tensor<6x4xf32>) outs({empty} : tensor<4x6xf32>) permutation = [1, 0]"
+        f"linalg.transpose ins({value} : tensor<6x4xf32>) outs({empty} : tensor<4x6xf32>) permutation = "
+        f"[1, 0]"
     )
     t.store(turned, y, [12, 6], "f32", ["%c", zero], [4, 6])
     t.do("}")
@@ -281,7 +282,8 @@ def attention(heads: int, length: int, depth: int, block: int, causal: bool) -> 
     last = t.let(f"arith.addi {first}, {by} : index") if causal else end
     queries = t.load(q, shape, "f16", [head, first, zero], [1, block, depth])
     query = t.let(
-        f"tensor.collapse_shape {queries} [[0, 1], [2]] : tensor<1x{block}x{depth}xf16> into tensor<{block}x{depth}xf16>"
+        f"tensor.collapse_shape {queries} [[0, 1], [2]] : tensor<1x{block}x{depth}xf16> into "
+        f"tensor<{block}x{depth}xf16>"
     )
     m0, l0 = t.fill("-1.0e30", [block], "f32"), t.fill("0.0", [block], "f32")
     a0 = t.fill("0.0", [block, depth], "f32")
@@ -291,23 +293,27 @@ def attention(heads: int, length: int, depth: int, block: int, causal: bool) -> 
         f"tensor<{block}x{block}xf32>",
     )
     t.do(
-        f"%res:3 = scf.for %kb = {zero} to {last} step {by} iter_args(%m = {m0}, %l = {l0}, %a = {a0}) -> ({rows}, {rows}, {matrix}) {{"
+        f"%res:3 = scf.for %kb = {zero} to {last} step {by} iter_args(%m = {m0}, %l = {l0}, %a = {a0}) -> "
+        f"({rows}, {rows}, {matrix}) {{"
     )
     parts = []
     for view in (k, v):
         loaded = t.load(view, shape, "f16", [head, "%kb", zero], [1, block, depth])
         parts.append(
             t.let(
-                f"tensor.collapse_shape {loaded} [[0, 1], [2]] : tensor<1x{block}x{depth}xf16> into tensor<{block}x{depth}xf16>"
+                f"tensor.collapse_shape {loaded} [[0, 1], [2]] : tensor<1x{block}x{depth}xf16> into "
+                f"tensor<{block}x{depth}xf16>"
             )
         )
     zeros = t.fill("0.0", [block, block], "f32")
     empty = t.empty([depth, block], "f16")
     turned = t.let(
-        f"linalg.transpose ins({parts[0]} : tensor<{block}x{depth}xf16>) outs({empty} : tensor<{depth}x{block}xf16>) permutation = [1, 0]"
+        f"linalg.transpose ins({parts[0]} : tensor<{block}x{depth}xf16>) outs({empty} : "
+        f"tensor<{depth}x{block}xf16>) permutation = [1, 0]"
     )
     scores = t.let(
-        f"linalg.matmul ins({query}, {turned} : tensor<{block}x{depth}xf16>, tensor<{depth}x{block}xf16>) outs({zeros} : {square}) -> {square}"
+        f"linalg.matmul ins({query}, {turned} : tensor<{block}x{depth}xf16>, tensor<{depth}x{block}xf16>) "
+        f"outs({zeros} : {square}) -> {square}"
     )
     guard = (
         "%i = linalg.index 0 : index\n%j = linalg.index 1 : index\n"
@@ -319,18 +325,23 @@ def attention(heads: int, length: int, depth: int, block: int, causal: bool) -> 
     )
     e1 = t.empty([block, block], "f32")
     masked = t.let(
-        f'linalg.generic {{indexing_maps = [{identity(2)}, {identity(2)}], iterator_types = ["parallel", "parallel"]}} ins({scores} : {square}) outs({e1} : {square}) {{\n'
-        f"^bb0(%x: f32, %e: f32):\n%s = arith.constant 0.25 : f32\n%y = arith.mulf %x, %s : f32\n{guard}\n}} -> {square}"
+        f'linalg.generic {{indexing_maps = [{identity(2)}, {identity(2)}], iterator_types = ["parallel", '
+        f'"parallel"]}} ins({scores} : {square}) outs({e1} : {square}) {{\n'
+        f"^bb0(%x: f32, %e: f32):\n%s = arith.constant 0.25 : f32\n%y = arith.mulf %x, %s : "
+        f"f32\n{guard}\n}} -> {square}"
     )
     lowest = t.fill("0xFF800000", [block], "f32")
     top = t.let(
-        f"linalg.reduce {{ arith.maximumf }} ins({masked} : {square}) outs({lowest} : {rows}) dimensions = [1]"
+        f"linalg.reduce {{ arith.maximumf }} ins({masked} : {square}) outs({lowest} : {rows}) dimensions "
+        f"= [1]"
     )
     new_m = t.let(f"arith.maximumf %m, {top} : {rows}")
     e2 = t.empty([block, block], "f32")
     p = t.let(
-        f'linalg.generic {{indexing_maps = [{identity(2)}, {ROW}, {identity(2)}], iterator_types = ["parallel", "parallel"]}} ins({masked}, {new_m} : {square}, {rows}) outs({e2} : {square}) {{\n'
-        "^bb0(%x: f32, %y: f32, %e: f32):\n%d = arith.subf %x, %y : f32\n%z = math.exp %d : f32\nlinalg.yield %z : f32\n"
+        f"linalg.generic {{indexing_maps = [{identity(2)}, {ROW}, {identity(2)}], iterator_types = "
+        f'["parallel", "parallel"]}} ins({masked}, {new_m} : {square}, {rows}) outs({e2} : {square}) {{\n'
+        "^bb0(%x: f32, %y: f32, %e: f32):\n%d = arith.subf %x, %y : f32\n%z = math.exp %d : "
+        "f32\nlinalg.yield %z : f32\n"
         f"}} -> {square}"
     )
     change = t.let(f"arith.subf %m, {new_m} : {rows}")
@@ -344,7 +355,8 @@ def attention(heads: int, length: int, depth: int, block: int, causal: bool) -> 
     scaled_a = t.let(f"arith.mulf %a, {wide_c} : {matrix}")
     narrow = t.let(f"arith.truncf {p} : {square} to tensor<{block}x{block}xf16>")
     new_a = t.let(
-        f"linalg.matmul ins({narrow}, {parts[1]} : tensor<{block}x{block}xf16>, tensor<{block}x{depth}xf16>) outs({scaled_a} : {matrix}) -> {matrix}"
+        f"linalg.matmul ins({narrow}, {parts[1]} : tensor<{block}x{block}xf16>, "
+        f"tensor<{block}x{depth}xf16>) outs({scaled_a} : {matrix}) -> {matrix}"
     )
     t.do(f"scf.yield {new_m}, {new_l}, {new_a} : {rows}, {rows}, {matrix}")
     t.do("}")
@@ -353,7 +365,8 @@ def attention(heads: int, length: int, depth: int, block: int, causal: bool) -> 
     result = t.let(f"arith.divf %res#2, {below} : {matrix}")
     half = t.let(f"arith.truncf {result} : {matrix} to tensor<{block}x{depth}xf16>")
     out = t.let(
-        f"tensor.expand_shape {half} [[0, 1], [2]] output_shape [1, {block}, {depth}] : tensor<{block}x{depth}xf16> into tensor<1x{block}x{depth}xf16>"
+        f"tensor.expand_shape {half} [[0, 1], [2]] output_shape [1, {block}, {depth}] : "
+        f"tensor<{block}x{depth}xf16> into tensor<1x{block}x{depth}xf16>"
     )
     t.store(out, o, shape, "f16", [head, first, zero], [1, block, depth])
 

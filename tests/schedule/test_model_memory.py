@@ -26,7 +26,8 @@ def indirect(
     kinds = "".join(f", memref<{kind(s, e)}>" for s, e in indices)
     return t.let(
         f"ktdp.construct_indirect_access_tile intermediate_variables({names}) {base}[{subscripts}] "
-        f"{{variables_space_order = {order or identity(len(extents))}, variables_space_set = {box(*extents)}}} : "
+        f"{{variables_space_order = {order or identity(len(extents))}, variables_space_set = "
+        f"{box(*extents)}}} : "
         f"memref<{kind(shape, element)}>{kinds} -> !ktdp.access_tile<{kind(result or extents, 'index')}>"
     )
 
@@ -108,7 +109,8 @@ def test_windows_are_strided_walks_of_their_own_view() -> None:
     start, lowest = t.let("arith.constant 0xFF800000 : f32"), t.empty([8, 6], "f32")
     filled = t.let(f"linalg.fill ins({start} : f32) outs({lowest} : tensor<8x6xf32>) -> tensor<8x6xf32>")
     best = t.let(
-        f"linalg.reduce {{ arith.maximumf }} ins({value} : tensor<8x3x6xf32>) outs({filled} : tensor<8x6xf32>) "
+        f"linalg.reduce {{ arith.maximumf }} ins({value} : tensor<8x3x6xf32>) outs({filled} : "
+        f"tensor<8x6xf32>) "
         "dimensions = [1]"
     )
     stored(t, "y", best, [8, 6])
@@ -174,7 +176,8 @@ def test_a_distributed_view_is_loaded_and_stored_part_by_part() -> None:
         t.lines[-1] = t.lines[-1].replace(box(4, columns), box(4, columns, low=(0, low)))
         parts.append(view)
     whole = t.let(
-        f"ktdp.construct_distributed_memory_view ({parts[0]}, {parts[1]} : memref<4x6xf32>, memref<4x3xf32>) : "
+        f"ktdp.construct_distributed_memory_view ({parts[0]}, {parts[1]} : memref<4x6xf32>, "
+        f"memref<4x3xf32>) : "
         "memref<4x9xf32>"
     )
     value = t.load(whole, [4, 9], "f32", [one, four], [2, 4])
@@ -192,7 +195,8 @@ def test_unit_axes_come_and_go_without_a_statement() -> None:
     flat = t.let(f"tensor.collapse_shape {value} [[0, 1, 2], [3]] : tensor<1x4x1x6xf32> into tensor<4x6xf32>")
     result = t.let(f"math.exp {flat} : tensor<4x6xf32>")
     wide = t.let(
-        f"tensor.expand_shape {result} [[0, 1], [2]] output_shape [4, 1, 6] : tensor<4x6xf32> into tensor<4x1x6xf32>"
+        f"tensor.expand_shape {result} [[0, 1], [2]] output_shape [4, 1, 6] : tensor<4x6xf32> into "
+        f"tensor<4x1x6xf32>"
     )
     stored(t, "y", wide, [4, 1, 6])
     graph = check(t.module())
@@ -244,7 +248,8 @@ def test_inserts_concatenate() -> None:
     both = t.fill("2.0", [4, 8], "f32")
     for value, at in ((a, 0), (b, 5)):
         both = t.let(
-            f"tensor.insert_slice {value} into {both}[0, {at}] [4, 3] [1, 1] : tensor<4x3xf32> into tensor<4x8xf32>"
+            f"tensor.insert_slice {value} into {both}[0, {at}] [4, 3] [1, 1] : tensor<4x3xf32> into "
+            f"tensor<4x8xf32>"
         )
     stored(t, "y", both, [4, 8])
     inserts = [s for s in statements(check(t.module())) if isinstance(s, Insert)]
@@ -256,7 +261,8 @@ def test_padding_and_concatenation_are_inserts() -> None:
     zero = t.index(0)
     a = t.load(t.view("a", [4, 3]), [4, 3], "f32", [zero, zero], [4, 3])
     padded = t.let(
-        f"tensor.pad {a} low[1, 0] high[0, 2] {{\n^bb0(%i: index, %j: index):\n%c = arith.constant 1.5 : f32\n"
+        f"tensor.pad {a} low[1, 0] high[0, 2] {{\n^bb0(%i: index, %j: index):\n%c = arith.constant 1.5 : "
+        f"f32\n"
         "tensor.yield %c : f32\n} : tensor<4x3xf32> to tensor<5x5xf32>"
     )
     both = t.let(
@@ -272,7 +278,8 @@ def test_a_turned_store_turns_the_walk_not_the_data() -> None:
     value = t.load(t.view("x", [6, 4]), [6, 4], "f32", [zero, zero], [6, 4])
     empty = t.empty([4, 6], "f32")
     turned = t.let(
-        f"linalg.transpose ins({value} : tensor<6x4xf32>) outs({empty} : tensor<4x6xf32>) permutation = [1, 0]"
+        f"linalg.transpose ins({value} : tensor<6x4xf32>) outs({empty} : tensor<4x6xf32>) permutation = "
+        f"[1, 0]"
     )
     stored(t, "y", turned, [4, 6])
     assert not computes(check(t.module()))

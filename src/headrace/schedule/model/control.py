@@ -223,7 +223,7 @@ class _Symbolic:
             if c.init in self.state.undefined:
                 outs = [o for s in loop.body if isinstance(s, Compute) for o in s.outs if o.init == c.inner]
                 if not outs or outs[0].combiner is None:
-                    raise Refused("this loop reads a tensor.empty that nothing was written to", "fill it first")
+                    raise Refused("this loop reads a tensor.empty nothing was written to", "fill it first")
                 value = self.state.values[c.inner]
                 start = Filled(value.shape, value.dtype, identity(outs[0].combiner, value.dtype))
                 c = replace(c, init=self.state.materialise(start, location(self.op), "init"))

@@ -69,7 +69,7 @@ class _Step:
 
 
 class _Attempt:
-    """One try to lift every statement of a loop; `values` are the values whose shapes change. May raise Stays."""
+    """One try to lift every statement of a loop; `values` are those whose shapes change. May raise Stays."""
 
     def __init__(self, loop: Loop, trip: int, state: State) -> None:
         self.loop, self.trip, self.state = loop, trip, state

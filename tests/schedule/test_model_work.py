@@ -1,0 +1,86 @@
+"""The work of a kernel: distinct bytes of all tiles, multiply-adds, lane operations by class."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace.arch.presets import device
+from headrace.ir.text import load_file
+from headrace.schedule.graph import Linear, Load, Value, View
+from headrace.schedule.model import model
+from headrace.schedule.model.footprint import Footprint
+from headrace.schedule.model.points import Points
+from tests.schedule.ktir_texts import Text
+from tests.schedule.model_checks import graph_of
+from tests.schedule.test_model_loops import attention
+
+
+def work(name: str) -> dict[str, object]:
+    """The work of an example kernel."""
+    return model(load_file(f"examples/kernels/{name}.mlir"), device("spyre")).work
+
+
+def test_shared_operands_count_once() -> None:
+    found = work("matmul")
+    assert found["read_bytes"] == 2 * 512 * 512 * 2 and found["write_bytes"] == 512 * 512 * 2
+    assert found["macs.f16"] == 512**3
+
+
+def test_a_gather_counts_the_rows_asked_for() -> None:
+    assert work("embedding")["read_bytes"] == 128 * 256 * 2 + 128 * 8
+
+
+def test_rows_and_weights_of_a_norm() -> None:
+    found = work("rmsnorm")
+    assert found["read_bytes"] == (1024 * 1024 + 1024) * 2
+    assert found["ops.function.f32"] == 1024
+
+
+def test_an_op_counts_over_the_dims_it_depends_on() -> None:
+    assert work("layernorm")["ops.divide.f32"] == 2 * 1024
+
+
+def test_a_bounded_loop_counts_the_iterations_of_every_core() -> None:
+    found = graph_of(attention(2, 32, 8, 8, True)).work
+    assert found["macs.f16"] == 2 * 2 * (4 + 3 + 2 + 1) * 8**3
+
+
+def test_bytes_read_by_several_loads_count_once() -> None:
+    t = Text()
+    zero, two = t.index(0), t.index(2)
+    x, y = t.view("x", [6]), t.view("y", [4])
+    a, b = (t.load(x, [6], "f32", [at], [4]) for at in (zero, two))
+    t.store(t.let(f"arith.addf {a}, {b} : tensor<4xf32>"), y, [4], "f32", [zero], [4])
+    assert graph_of(t.module()).work["read_bytes"] == 24
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_footprint_is_the_union_of_its_boxes(data: st.DataObject) -> None:
+    rank = data.draw(st.integers(1, 3))
+    sizes = tuple(data.draw(st.integers(1, 6)) for _ in range(rank))
+    gaps = tuple(data.draw(st.integers(0, 2)) for _ in range(rank))
+    strides, step = [], 1
+    for n, gap in zip(reversed(sizes), gaps, strict=True):
+        strides.insert(0, step)
+        step *= n + gap
+    touched: set[int] = set()
+    found = Footprint()
+    for k in range(data.draw(st.integers(1, 4))):
+        extents = tuple(data.draw(st.integers(1, n)) for n in sizes)
+        origin = tuple(data.draw(st.integers(0, n - e)) for n, e in zip(sizes, extents, strict=True))
+        view = View("x", Linear(0), "f16", sizes, tuple(strides))
+        load = Load(f"v{k}", view, tuple(Linear(o) for o in origin), tuple(range(rank)))
+        found.add(load, {f"v{k}": Value(f"v{k}", extents, "f16")}, Points(np.arange(1)))
+        grid = np.indices(extents).reshape(rank, -1) + np.array(origin)[:, None]
+        touched |= set((np.array(strides)[:, None] * grid).sum(axis=0).tolist())
+    assert found.size_bytes == 2 * len(touched)
+
+
+def test_work_is_a_dictionary_of_integers() -> None:
+    assert all(isinstance(v, int) for v in work("softmax").values())
+    with pytest.raises(KeyError):
+        work("vector_add")["macs.f16"]
