@@ -24,6 +24,12 @@ class Finding:
     where: Location = field(default=Location(), compare=False)
     other: Location | None = field(default=None, compare=False)
 
+    def __str__(self) -> str:
+        """One line: place, what, and where the other access is."""
+        head = f"{self.where}: " if self.where.line else ""
+        tail = f" (the other access: {self.other})" if self.other is not None and self.other.line else ""
+        return f"{head}{self.message}{tail}"
+
     def diagnostic(self) -> Diagnostic:
         """The finding as an error."""
         hint = "" if self.other is None or not self.other.line else f"the other access is at {self.other}"

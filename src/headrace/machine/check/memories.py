@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,8 @@ class Memories:
         self._noted: list[tuple[Region, int, bool]] = []
         self._others: dict[bool, Plane] = {}
         self._blank = blank
+        self._memory = memory
+        self._replaced: list[tuple[Region, np.ndarray[Any, Any]]] = []
 
     def next_schedule(self) -> None:
         """Everything before is complete."""
@@ -79,6 +82,16 @@ class Memories:
                 if cells.any():
                     return int(cells.max()) - 1
         return None
+
+    def keep(self, region: Region) -> None:
+        """Remembers the bytes of device memory that a write is about to replace."""
+        self._replaced.append((region, region.bytes(self._memory.bytes)))
+
+    def restore(self) -> None:
+        """Puts every replaced byte of device memory back."""
+        while self._replaced:
+            region, old = self._replaced.pop()
+            region.put(self._memory.bytes, old)
 
     def note(self, region: Region, unit: int, is_write: bool) -> None:
         """Keeps an access to device memory for the components to come."""

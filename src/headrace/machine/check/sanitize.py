@@ -41,31 +41,47 @@ def sanitize(
     scratch: Scratchpads | None = None,
     blank: Sequence[tuple[int, int]] = (),
 ) -> list[Finding]:
-    """Everything wrong with a program that a run can show: races, reads of unwritten bytes, accesses out of
-    bounds, misaligned ones, messages and signals that do not match, deadlock with the FIFOs of the device.
+    """Everything wrong with a program that a run can show.
 
-    The program is executed on `memory`, as by `execute`. `blank` are byte ranges of device memory that hold
-    nothing yet (outputs, scratch).
+    Races, reads of unwritten bytes, accesses out of bounds, misaligned ones, messages and signals that do not
+    match, deadlock with the FIFOs of the device. The program is executed, then device memory is put back as it
+    was. `blank` are byte ranges of device memory that hold nothing yet (outputs, scratch).
     """
     findings = Findings()
     cells = {kind: cell_bytes(image, kind) for kind in ("global", "ct_local", "register")}
     memories = Memories(image, memory, cells, blank)
     values = named(image, scalars)
     pads = scratch or new_scratchpads(image)
-    for schedule in image.schedules:
-        memories.next_schedule()
-        _reside(image, schedule, memories)
-        labels = _labels(schedule)
-        trips: dict[tuple[int, int], list[int]] = {}
-        chosen: dict[Any, list[int]] = {}
-        for component in components(schedule):
-            found = _watch(image, schedule, component, memory, values, pads, findings, memories)
-            trips |= found
-            shape = tuple(component) if found else tuple(labels[n] for n in component)
-            chosen.setdefault(shape, component)
-        simulated = {n for component in chosen.values() for n in component}
-        run_skeleton(image, schedule, simulated, values, trips, findings)
+    try:
+        for schedule in image.schedules:
+            _check_schedule(image, schedule, memory, values, pads, findings, memories)
+    finally:
+        memories.restore()
     return findings.found
+
+
+def _check_schedule(
+    image: Image,
+    schedule: Schedule,
+    memory: Memory,
+    values: dict[str, Any],
+    pads: Scratchpads,
+    findings: Findings,
+    memories: Memories,
+) -> None:
+    """Watches every component of a schedule, then simulates one of each kind with bounded FIFOs."""
+    memories.next_schedule()
+    _reside(image, schedule, memories)
+    labels = _labels(schedule)
+    trips: dict[tuple[int, int], list[int]] = {}
+    chosen: dict[Any, list[int]] = {}
+    for component in components(schedule):
+        found = _watch(image, schedule, component, memory, values, pads, findings, memories)
+        trips |= found
+        shape = tuple(component) if found else tuple(labels[n] for n in component)
+        chosen.setdefault(shape, component)
+    simulated = {n for component in chosen.values() for n in component}
+    run_skeleton(image, schedule, simulated, values, trips, findings)
 
 
 def _watch(

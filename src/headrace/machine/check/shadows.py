@@ -43,6 +43,23 @@ class Region:
     def is_empty(self) -> bool:
         return 0 in self.extents if self.addresses is None else not self.addresses.size
 
+    def bytes(self, memory: Array) -> Array:
+        """A copy of the bytes of the region."""
+        if self.addresses is not None:
+            return np.asarray(memory[self.addresses[..., None] + np.arange(self.itemsize)])
+        return self._view(memory).copy()
+
+    def put(self, memory: Array, data: Array) -> None:
+        """Writes what `bytes` returned back."""
+        if self.addresses is not None:
+            memory[self.addresses[..., None] + np.arange(self.itemsize)] = data
+        else:
+            self._view(memory)[...] = data
+
+    def _view(self, memory: Array) -> Array:
+        shape, strides = (*self.extents, self.itemsize), (*self.strides, 1)
+        return np.ndarray(shape, np.uint8, memory, self.start, strides)
+
     def span(self) -> tuple[int, int]:
         """First byte and the one behind the last."""
         if self.addresses is not None:

@@ -175,6 +175,8 @@ class WatchedRun(Execution):
                     Finding("uninitialised", text, self._name(me), "", where), (where, place.name)
                 )
         self._check_foreign(team, place, region, where, verb, is_write)
+        if is_write and place.kind == "global":
+            self.memories.keep(region)
         ticks = rows[:, k]
         shadow.stamp(shadow.writes if is_write else shadow.reads, region, k, ticks)
         if is_write:
