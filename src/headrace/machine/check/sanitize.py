@@ -44,8 +44,8 @@ def sanitize(
     """Everything wrong with a program that a run can show.
 
     Races, reads of unwritten bytes, accesses out of bounds, misaligned ones, messages and signals that do not
-    match, deadlock with the FIFOs of the device. The program is executed, then device memory is put back as it
-    was. `blank` are byte ranges of device memory that hold nothing yet (outputs, scratch).
+    match, deadlock with the FIFOs of the device. The program is executed, then device memory is put back as
+    it was. `blank` are byte ranges of device memory that hold nothing yet (outputs, scratch).
     """
     findings = Findings()
     cells = {kind: cell_bytes(image, kind) for kind in ("global", "ct_local", "register")}
