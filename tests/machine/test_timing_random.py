@@ -145,7 +145,7 @@ def test_jumping_over_periods_changes_nothing(plan: Plan) -> None:
     chip, image = program(Plan(**{**vars(plan), "rows": plan.rows * 8}))
     jumping = time(image, {}, chip.device)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "PAUSES", 0)
+        patch.setattr(engine, "LOOKS", 0)
         walking = time(image, {}, chip.device)
     assert same(jumping, walking)
 
@@ -170,8 +170,8 @@ def test_a_long_loop_is_jumped_over() -> None:
     chip, image = program(plan)
     runs = []
     with pytest.MonkeyPatch.context() as patch:
-        real = engine.jump
-        patch.setattr(engine, "jump", lambda *arguments: runs.append(1) or real(*arguments))
+        real = engine.SteadyStates.look
+        patch.setattr(engine.SteadyStates, "look", lambda *a: runs.append(1) or real(*a))
         found = time(image, {}, chip.device)
     assert found.units["SFU"].busy == 200_000 * 6 * CORES
-    assert len(runs) < 20
+    assert len(runs) < 100

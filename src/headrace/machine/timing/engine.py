@@ -14,7 +14,6 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 from headrace.arch.routes import link_rate
 from headrace.machine.image import Group
@@ -34,12 +33,12 @@ from headrace.machine.timing.fifo import Counter, Fifo
 from headrace.machine.timing.fluid import Fluid, Kind, ceiling
 from headrace.machine.timing.fold import CoreClass, Role
 from headrace.machine.timing.prices import Prices
-from headrace.machine.timing.steady import jump
+from headrace.machine.timing.steady import SteadyStates
 from headrace.machine.timing.steps import granules_of
 from headrace.machine.timing.unit import Descriptor, Ready, Running, SimulatedUnit
 
-PAUSES = 48
-"""Pauses of a stream at which its state is compared with earlier ones before giving up on a steady state."""
+LOOKS = 200
+"""Iterations of a stream after which its state is looked at before giving up on a steady state."""
 
 
 class Engine:
@@ -62,12 +61,14 @@ class Engine:
                 self.by_place[k, role] = made
         self.fifos: dict[tuple[int, Hashable], Fifo] = {}
         self.counters: dict[tuple[int, Hashable], Counter] = {}
-        self.bound: dict[tuple[int, int], tuple[Any, list[Ready]]] = {}
+        self.bound: dict[tuple[int, int], tuple[Stream, list[Ready]]] = {}
+        self.alike: dict[tuple[int, tuple[Phase, ...]], list[Ready]] = {}
         self.meetings: dict[tuple[frozenset[int], int], list[Descriptor]] = {}
         self.starts: list[tuple[int, int, list[Descriptor]]] = []
         self.serial = 0
         self.runnable: deque[SimulatedUnit] = deque(self.units)
         self.moved: dict[str, int] = {}
+        self.steady = SteadyStates(self.units)
         self.fluid = Fluid(prices.device, self._capacities())
 
     # ---- the run -------------------------------------------------------------------------------------------
@@ -195,11 +196,14 @@ class Engine:
         unit.step_over()
 
     def _bind(self, unit: SimulatedUnit, stream: Stream) -> list[Ready]:
-        """Return the phases of a stream with their queues, made once."""
-        key = (unit.number, id(stream))
-        if key not in self.bound:
-            self.bound[key] = (stream, [self._bound_phase(unit, phase) for phase in stream.phases])
-        return self.bound[key][1]
+        """Return the phases of a stream with their queues; equal streams of a unit share them."""
+        held = self.bound.get((unit.number, id(stream)))
+        if held is None:
+            alike = (unit.number, stream.phases)
+            if alike not in self.alike:
+                self.alike[alike] = [self._bound_phase(unit, phase) for phase in stream.phases]
+            held = self.bound[unit.number, id(stream)] = (stream, self.alike[alike])
+        return held[1]
 
     def _bound_phase(self, unit: SimulatedUnit, phase: Phase) -> Ready:
         takes = [(self._incoming(unit, take), take.is_whole) for take in phase.takes]
@@ -225,13 +229,17 @@ class Engine:
         key = (sender, (receiver, cores))
         if key not in self.fifos:
             _, _, capacity = self.prices.channel(kind, role[0], role[1], cores)
-            self.fifos[key] = Fifo(sender, receiver, None if capacity is None else granules_of(capacity))
+            self.fifos[key] = Fifo(
+                len(self.fifos), sender, receiver, None if capacity is None else granules_of(capacity)
+            )
         return self.fifos[key]
 
     def _stream(self, unit: SimulatedUnit, running: Running) -> bool:
-        """Run iterations of a stream until it ends (True) or must wait (False).
+        """Run one iteration of a stream; return True at its end, False if there are more or it must wait.
 
-        A phase takes its messages one by one as they come, then has its results leave one by one as there is room; the
+        One iteration at a time keeps coupled streams in step, so that a steady state shows early. A phase
+        takes its messages one by one as they come, then has its results leave one by one as there is room;
+        the
         unit stalls until the last has its turn.
         """
         phases, last = running.phases, len(running.phases) - 1
@@ -278,23 +286,29 @@ class Engine:
             busy += cost
             clock = start + cost
             taken = given = 0
-            if phase == last:
-                phase = 0
-                left -= 1
-            else:
+            if phase < last:
                 phase += 1
+                continue
+            phase = 0
+            left -= 1
+            break
         running.phase, running.left, unit.clock = phase, left, clock
         running.taken, running.given, running.start = taken, given, start
         spent = unit.spent
         spent["input"] += stalled_input
         spent["space"] += stalled_space
         spent["busy"] += busy
-        if blocked is None:
+        if blocked is not None:
+            unit.waits_for = blocked
+            return False
+        if not left:
             return True
-        unit.waits_for = blocked
-        if unit.is_compute and left > 4 and running.pauses < PAUSES:
-            running.pauses += 1
-            jump(unit, self.units)
+        self._wake(unit)
+        if unit.is_compute and left > 1 and running.looks < LOOKS:
+            running.looks += 1
+            for moved in self.steady.look(unit):
+                moved.waits_for = None
+                self._wake(moved)
         return False
 
     def _touch(self, number: int, cause: str, fifo: Fifo) -> None:

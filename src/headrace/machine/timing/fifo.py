@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 
 class Fifo:
@@ -13,9 +14,20 @@ class Fifo:
     granules) given back by the receiver and not yet used by the sender.
     """
 
-    __slots__ = ("arrivals", "capacity", "free", "free_since", "receiver", "returned", "returns", "sender")
+    __slots__ = (
+        "arrivals",
+        "capacity",
+        "free",
+        "free_since",
+        "number",
+        "receiver",
+        "returned",
+        "returns",
+        "sender",
+    )
 
-    def __init__(self, sender: int, receiver: int, capacity: int | None) -> None:
+    def __init__(self, number: int, sender: int, receiver: int, capacity: int | None) -> None:
+        self.number = number
         self.sender = sender
         self.receiver = receiver
         self.capacity = capacity
@@ -71,13 +83,17 @@ class Fifo:
             self.free += returns[0][1]
             self.returned -= returns.popleft()[1]
 
-    def shift(self, ticks: int) -> None:
-        """Move all times by `ticks`."""
-        self.arrivals = deque(
-            (time + ticks, duration, granules) for time, duration, granules in self.arrivals
+    def state(self, sent: int, heard: int, base: int) -> tuple[Any, ...]:
+        """Return the content relative to `base`; what is past for the sender (its clock is `sent`) or the
+        receiver
+        (`heard`) counts as just past.
+        """
+        arrivals = tuple(
+            (max(time, heard - duration) - base, duration, granules)
+            for time, duration, granules in self.arrivals
         )
-        self.returns = deque((time + ticks, granules) for time, granules in self.returns)
-        self.free_since += ticks
+        returns = tuple((time - base, granules) for time, granules in self.returns)
+        return arrivals, returns, self.free, max(self.free_since, sent) - base
 
 
 class Counter:

@@ -1,67 +1,128 @@
-"""Steady states of coupled streams: found by comparing whole states, left by jumping over whole periods.
+"""Steady states of coupled streams: recognised by comparing whole states, left by jumping ahead.
 
 Units joined by queues in their running streams form a component that nothing else influences until one of
 its streams
-ends. If its state (positions inside an iteration, relative clocks, contents of the queues) returns after
-some iterations,
-everything until then repeats: times move on by the same amount, counters grow by the same amounts. Exact,
-because times are
-integers and the comparison is complete.
+ends. Its state is positions inside an iteration, relative clocks and contents of queues; from equal states
+it goes on
+equally. So every step from one state to the next is remembered; where the next steps are known, the
+component moves
+along them at once, whole periods by one multiplication. Exact, because times are integers and states are
+complete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from headrace.machine.timing.fifo import Fifo
-from headrace.machine.timing.unit import Running, SimulatedUnit
+from headrace.machine.timing.unit import CAUSES, Running, SimulatedUnit
+
+State = tuple[Any, ...]
+Amounts = tuple[int, ...]
+"""Time passed, then for each member: iterations done, then ticks spent by cause."""
 
 
-def jump(leader: SimulatedUnit, units: Sequence[SimulatedUnit]) -> None:
-    """Let the component of a paused unit jump over as many periods as all its streams still have, if it is
-    periodic."""
-    component = _component(leader, units)
-    if component is None:
-        return
-    members, fifos = component
-    for fifo in fifos:
-        fifo.settle(units[fifo.sender].clock)
-    assert leader.stream is not None
-    seen = leader.stream.seen
-    state = _state(members, fifos, leader.clock, units)
-    now = [(_running(unit).left, unit.clock, dict(unit.spent)) for unit in members]
-    before = seen.get(state)
-    if before is None:
-        seen[state] = now
-        return
-    periods = [old_left - left for (old_left, _, _), (left, _, _) in zip(before, now, strict=True)]
-    if min(periods) <= 0:
-        return
-    times = min(left // period for (left, _, _), period in zip(now, periods, strict=True)) - 1
-    if times < 1:
-        return
-    _leap(members, fifos, before, periods, times)
-    seen.clear()
+@dataclass(frozen=True)
+class Seen:
+    """The streams and the state of a component when its leader was last looked at, and how far all had
+    come."""
+
+    streams: tuple[Running, ...]
+    state: State
+    amounts: Amounts
 
 
-def _leap(
-    members: Sequence[SimulatedUnit],
-    fifos: Sequence[Fifo],
-    before: Sequence[Any],
-    periods: Sequence[int],
-    times: int,
-) -> None:
-    """Move a component on by `times` periods."""
-    passed = (members[0].clock - before[0][1]) * times
-    for unit, (_, _, spent), period in zip(members, before, periods, strict=True):
-        _running(unit).left -= period * times
-        unit.clock += passed
-        _running(unit).start += passed
-        for cause, was in spent.items():
-            unit.spent[cause] += (unit.spent[cause] - was) * times
-    for fifo in fifos:
-        fifo.shift(passed)
+class SteadyStates:
+    """Remembers how components go on; `look` is called when a unit has finished an iteration."""
+
+    def __init__(self, units: Sequence[SimulatedUnit]) -> None:
+        self.units = units
+        self.next: dict[State, tuple[State, Amounts]] = {}
+
+    def look(self, leader: SimulatedUnit) -> list[SimulatedUnit]:
+        """Note the state of a unit's component and jump as far as its future is known; return who moved."""
+        component = self._component(leader)
+        running = _running(leader)
+        if component is None:
+            running.seen = None
+            return []
+        members, fifos = component
+        for fifo in fifos:
+            fifo.settle(self.units[fifo.sender].clock)
+        state = self._state(members, fifos, leader.clock)
+        amounts = _amounts(members, leader.clock)
+        streams = tuple(_running(unit) for unit in members)
+        if running.seen is not None and running.seen.streams == streams:
+            passed = tuple(now - was for now, was in zip(amounts, running.seen.amounts, strict=True))
+            self.next.setdefault(running.seen.state, (state, passed))
+        jump = self._follow(state, [_running(unit).left for unit in members])
+        running.seen = Seen(streams, state, amounts)
+        if jump is None:
+            return []
+        reached, passed = jump
+        _restore(reached, passed, members, fifos, leader.clock + passed[0])
+        running.seen = Seen(streams, reached, _amounts(members, leader.clock))
+        return members
+
+    def _follow(self, state: State, left: Sequence[int]) -> tuple[State, Amounts] | None:
+        """Return the furthest known state in which every stream still has an iteration to do."""
+        count = len(left)
+        total: Amounts = (0,) * (1 + count * (1 + len(CAUSES)))
+        met = {state: total}
+        at, steps = state, 0
+        while (known := self.next.get(at)) is not None:
+            step = known[1]
+            further = tuple(a + b for a, b in zip(total, step, strict=True))
+            if any(done >= have for done, have in zip(further[1 : 1 + count], left, strict=True)):
+                break
+            at, total, steps = known[0], further, steps + 1
+            before = met.get(at)
+            if before is None:
+                met[at] = total
+                continue
+            period = tuple(a - b for a, b in zip(total, before, strict=True))
+            times = _periods(period[1 : 1 + count], total[1 : 1 + count], left)
+            total = tuple(a + times * b for a, b in zip(total, period, strict=True))
+            met = {at: total}
+        return (at, total) if steps else None
+
+    def _component(self, leader: SimulatedUnit) -> tuple[list[SimulatedUnit], list[Fifo]] | None:
+        """Units and queues joined to a unit by running streams; None if a partner is not streaming."""
+        members: dict[int, SimulatedUnit] = {}
+        fifos: dict[tuple[int, int], Fifo] = {}
+        waiting = [leader.number]
+        while waiting:
+            number = waiting.pop()
+            if number in members:
+                continue
+            unit = self.units[number] if number >= 0 else None
+            if unit is None or unit.stream is None or unit.is_mover:
+                return None
+            members[number] = unit
+            for fifo in unit.stream.fifos:
+                fifos[id(fifo), 0] = fifo
+                waiting += (fifo.sender, fifo.receiver)
+        ordered = sorted(fifos.values(), key=lambda fifo: fifo.number)
+        return [members[number] for number in sorted(members)], ordered
+
+    def _state(self, members: Iterable[SimulatedUnit], fifos: Iterable[Fifo], base: int) -> State:
+        """Everything the future of a component depends on, relative to `base`; what is past counts as
+        past."""
+        units = self.units
+        return (
+            tuple(_position(unit, base) for unit in members),
+            tuple(fifo.state(units[fifo.sender].clock, units[fifo.receiver].clock, base) for fifo in fifos),
+        )
+
+
+def _periods(period: Amounts, done: Amounts, left: Sequence[int]) -> int:
+    """How many more periods leave every stream at least one iteration."""
+    return min(
+        (have - so_far - 1) // step for step, so_far, have in zip(period, done, left, strict=True) if step
+    )
 
 
 def _running(unit: SimulatedUnit) -> Running:
@@ -69,52 +130,35 @@ def _running(unit: SimulatedUnit) -> Running:
     return unit.stream
 
 
-def _component(
-    leader: SimulatedUnit, units: Sequence[SimulatedUnit]
-) -> tuple[list[SimulatedUnit], list[Fifo]] | None:
-    """The units and queues joined to a unit by running streams; None if a partner is not streaming through
-    its queue."""
-    members: dict[int, SimulatedUnit] = {}
-    fifos: dict[int, Fifo] = {}
-    waiting = [leader]
-    while waiting:
-        unit = waiting.pop()
-        if unit.number in members:
-            continue
-        if unit.stream is None:
-            return None
-        members[unit.number] = unit
-        for takes, _, gives in unit.stream.phases:
-            for fifo in [entry[0] for entry in takes] + [entry[0] for entry in gives]:
-                if fifo.sender < 0 or fifo.receiver < 0:
-                    return None
-                fifos[id(fifo)] = fifo
-                waiting += [units[fifo.sender], units[fifo.receiver]]
-    return [members[number] for number in sorted(members)], _ordered(fifos.values())
-
-
-def _ordered(fifos: Any) -> list[Fifo]:
-    return sorted(fifos, key=lambda fifo: (fifo.sender, fifo.receiver))
-
-
-def _state(
-    members: Sequence[SimulatedUnit], fifos: Sequence[Fifo], base: int, units: Sequence[SimulatedUnit]
-) -> tuple[Any, ...]:
-    """Everything the future of the component depends on, relative to `base`; what is past counts as past."""
-    own = tuple(_position(unit, base) for unit in members)
-    queues = []
-    for fifo in fifos:
-        heard, sent = units[fifo.receiver].clock, units[fifo.sender].clock
-        arrivals = tuple(
-            (max(time - heard, -duration), duration, granules) for time, duration, granules in fifo.arrivals
-        )
-        returns = tuple((time - sent, granules) for time, granules in fifo.returns)
-        queues.append((arrivals, returns, fifo.free, max(fifo.free_since - sent, 0)))
-    return own, tuple(queues)
-
-
 def _position(unit: SimulatedUnit, base: int) -> tuple[int, ...]:
     """Where a unit stands in an iteration of its stream."""
     running = _running(unit)
-    start = max(running.start - unit.clock, 0)
+    start = max(running.start, unit.clock) - base
     return (id(running.phases), running.phase, running.taken, running.given, start, unit.clock - base)
+
+
+def _amounts(members: Sequence[SimulatedUnit], clock: int) -> Amounts:
+    done = [-_running(unit).left for unit in members]
+    spent = [unit.spent[cause] for unit in members for cause in CAUSES]
+    return (clock, *done, *spent)
+
+
+def _restore(
+    state: State, passed: Amounts, members: Sequence[SimulatedUnit], fifos: Sequence[Fifo], base: int
+) -> None:
+    """Put a component into a state, `passed` further on."""
+    positions, queues = state
+    count = len(members)
+    spent = iter(passed[1 + count :])
+    for unit, position, done in zip(members, positions, passed[1 : 1 + count], strict=True):
+        running = _running(unit)
+        _, running.phase, running.taken, running.given, start, clock = position
+        running.start, unit.clock = start + base, clock + base
+        running.left -= done
+        for cause in CAUSES:
+            unit.spent[cause] += next(spent)
+    for fifo, (arrivals, returns, free, free_since) in zip(fifos, queues, strict=True):
+        fifo.arrivals = deque((time + base, duration, granules) for time, duration, granules in arrivals)
+        fifo.returns = deque((time + base, granules) for time, granules in returns)
+        fifo.returned = sum(granules for _, granules in returns)
+        fifo.free, fifo.free_since = free, free_since + base

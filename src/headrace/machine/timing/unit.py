@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from headrace.machine.timing.activities import Activity, Body, Repeat, Stream, Transfer
@@ -26,14 +27,13 @@ class Descriptor:
     began: int = 0
 
 
-Ready = tuple[list[tuple[Fifo, int, bool]], int, list[tuple[Fifo, int, int, int, int]]]
-"""A phase bound to its queues: [(queue, messages, whole)], cost, [(queue, granules, offset, duration,
-latency)]."""
+Ready = tuple[list[tuple[Fifo, bool]], int, list[tuple[Fifo, int, int, int, int]]]
+"""A phase bound to its queues: [(queue, whole)], cost, [(queue, granules, offset, duration, latency)]."""
 
 
 @dataclass(eq=False)
 class Running:
-    """A stream under way: phases bound to queues, what is left, and the states seen at its pauses.
+    """A stream under way: phases bound to queues, what is left, and the state last looked at.
 
     `taken` and `given` count the messages of the current phase, `start` is when it can start as far as known.
     """
@@ -48,8 +48,15 @@ class Running:
     taken: int = 0
     given: int = 0
     start: int = 0
-    pauses: int = 0
-    seen: dict[Any, Any] = field(default_factory=dict)
+    looks: int = 0
+    seen: Any = None
+
+    @cached_property
+    def fifos(self) -> tuple[Fifo, ...]:
+        """The queues the stream uses."""
+        used = [fifo for takes, _, _ in self.phases for fifo, _ in takes]
+        used += [give[0] for _, _, gives in self.phases for give in gives]
+        return tuple(dict.fromkeys(used))
 
 
 class SimulatedUnit:
