@@ -65,7 +65,9 @@ def _terms(body: tuple[Statement, ...], trips: int) -> int:
     most = 0
     for statement in body:
         if isinstance(statement, Loop):
-            trip = statement.trip if isinstance(statement.trip, int) else max(statement.trip.values, default=0)
+            trip = (
+                statement.trip if isinstance(statement.trip, int) else max(statement.trip.values, default=0)
+            )
             most = max(most, _terms(statement.body, trips * (1 if statement.is_parallel else max(trip, 1))))
         elif isinstance(statement, Compute) and any(out.combiner for out in statement.outs):
             most = max(most, trips * prod(d.extent for d in statement.dims if d.kind == "reduction"))

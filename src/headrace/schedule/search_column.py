@@ -12,7 +12,7 @@ from headrace.schedule.multicast import is_shared
 from headrace.schedule.passes import accumulator_dtype, compute_ops, has_lane
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.pricing import Traffic, phase_cycles, rounded
-from headrace.schedule.search_vector import TILE_BYTES, Limits, box, describe, key, outgoing, run_of
+from headrace.schedule.search_vector import TILE_BYTES, Limits, box, describe, even_step, key, outgoing, run_of
 from headrace.schedule.shape import Operand, Shape
 from headrace.schedule.units import units
 
@@ -46,9 +46,7 @@ def _step(shape: Shape, lane: str, device: Device) -> int:
     grain = max((unit.lanes.get(o.dtype, 1) for o in shape.inputs), default=1)
     most = max(grain, (unit.registers_bytes or 8192) // each // grain * grain)
     extent = shape.extents[lane]
-    if extent <= most:
-        return extent
-    return next((s for s in range(most, most // 2, -grain) if extent % s == 0), most)
+    return extent if extent <= most else even_step(extent, most, grain)
 
 
 def _tilings(shape: Shape, lane: str, step: int) -> Iterator[dict[str, int]]:

@@ -70,11 +70,14 @@ def step_size(shape: Shape, lane: str, device: Device) -> int:
     each = sum(itemsize(o.dtype) for o in (*shape.inputs, *shape.outputs) if has_lane(o, lane)) or 1
     room = unit.registers_bytes or 16384
     most = max(grain, room // each // grain * grain)
-    if extent <= most:
-        return extent
-    for size in range(most, most // 2, -grain):
-        if extent % size == 0:
-            return size
+    return extent if extent <= most else even_step(extent, most, grain)
+
+
+def even_step(extent: int, most: int, grain: int) -> int:
+    """Return a divisor of the extent not above `most` that wastes few lanes of the last granule, else `most`."""
+    issues = [(ceil(s / grain) * (extent // s), -s) for s in range(most, most // 4, -1) if extent % s == 0]
+    if issues and min(issues)[0] * 8 <= ceil(extent / grain) * 9:
+        return -min(issues)[1]
     return most
 
 

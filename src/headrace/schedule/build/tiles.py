@@ -29,10 +29,10 @@ def parts(extents: Mapping[str, int], tile: Mapping[str, int], unit: Mapping[str
     """Return the parts of a space, whole tiles first; the tail of a dim with a `unit` is cut once more at its multiple."""
     choices: list[list[tuple[str, int, int, int]]] = []
     for dim, size in tile.items():
-        extent = extents[dim]
-        runs = [(dim, 0, extent // size, size)] if extent >= size else []
+        extent, step = extents[dim], unit.get(dim, 1)
+        size = size if size % step == 0 else max(size // step * step, min(size, step))
+        runs = [(dim, 0, extent // size, size)]
         start = extent // size * size
-        step = unit.get(dim, 1)
         whole = (extent - start) // step * step
         if whole and whole < extent - start:
             runs.append((dim, start, 1, whole))

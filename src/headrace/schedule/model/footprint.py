@@ -18,7 +18,7 @@ RUN_LIMIT = 1 << 23
 
 @dataclass
 class Footprint:
-    """Bytes touched, by argument: runs (first byte, bytes), and counts that could not be laid out."""
+    """Bytes touched, by argument: runs (first byte, byte after the last), and counts of those not laid out."""
 
     runs: dict[str, list[np.ndarray]] = field(default_factory=dict)
     counted: int = 0
@@ -52,9 +52,8 @@ class Footprint:
             return
         for n, stride in outer:
             starts = (starts[:, None] + stride * np.arange(n)[None, :]).ravel()
-        starts = np.unique(starts)
-        runs = np.stack([starts * size, np.full(len(starts), length * size)], axis=1)
-        self.runs.setdefault(view.arg, []).append(runs)
+        first = starts * size
+        self.runs.setdefault(view.arg, []).append(np.stack([first, first + length * size]))
 
     @property
     def size_bytes(self) -> int:
@@ -83,10 +82,9 @@ def _coalesced(walked: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]]
 
 def _merged(runs: list[np.ndarray]) -> int:
     """Bytes in the union of runs."""
-    table = np.unique(np.concatenate(runs), axis=0)
-    starts, ends = table[:, 0], table[:, 0] + table[:, 1]
-    reach = np.maximum.accumulate(ends)
-    before = np.concatenate([[starts[0]], reach[:-1]])
+    table = np.concatenate(runs, axis=1)
+    starts, ends = table[:, np.argsort(table[0])]
+    before = np.concatenate([starts[:1], np.maximum.accumulate(ends)[:-1]])
     return int(np.maximum(ends - np.maximum(starts, before), 0).sum())
 
 

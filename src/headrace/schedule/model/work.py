@@ -8,10 +8,11 @@ from math import prod
 
 from headrace.arch.cost import FREE, Work, op_class
 from headrace.numbers.dtypes import is_float, itemsize
-from headrace.schedule.graph import Compute, CoreClass, Load, Out, Scalar, Store
+from headrace.schedule.graph import Compute, CoreClass, Load, Loop, Out, Scalar, Store
 from headrace.schedule.model.footprint import Footprint
+from headrace.schedule.model.masks import Mask, live_points, masks
 from headrace.schedule.model.points import Points, walk
-from headrace.schedule.model.statements import coordinate, input_number
+from headrace.schedule.model.statements import coordinate, everything, input_number
 
 Key = tuple[str, str]
 
@@ -23,24 +24,31 @@ def work_of(classes: Sequence[CoreClass]) -> dict[str, object]:
     lane_ops: Counter[Key] = Counter()
     for c in classes:
         seen: set[object] = set()
+        known = _masks(c)
         for s, points in walk(c):
             if isinstance(s, Load | Store):
                 (read if isinstance(s, Load) else written).add(s, c.values, points)
                 for i in s.indirect:
                     read.add_index(i, c.values[s.value].shape, points)
             elif isinstance(s, Compute):
-                _count(s, c, points, macs, lane_ops, seen)
+                if s.contraction is not None:
+                    macs[c.values[s.ins[0].value].dtype] += live_points(s, known, points)
+                else:
+                    _count(s, points, lane_ops, seen)
     work = Work(read.size_bytes, written.size_bytes, dict(macs), dict(lane_ops))
     return dict(work.to_attribute())
 
 
-def _count(
-    s: Compute, c: CoreClass, points: Points, macs: Counter[str], lane_ops: Counter[Key], seen: set[object]
-) -> None:
+def _masks(c: CoreClass) -> dict[str, Mask]:
+    """The masks of all blocks of a class."""
+    everywhere = everything(c.body)
+    blocks = [c.body, *(s.body for s in everywhere if isinstance(s, Loop))]
+    return {name: mask for block in blocks for name, mask in masks(block, everywhere).items()}
+
+
+def _count(s: Compute, points: Points, lane_ops: Counter[Key], seen: set[object]) -> None:
+    """Add the lane operations of a nest: every op over the dims it depends on, equal ones once in a class."""
     extents = {d.name: d.extent for d in s.dims}
-    if s.contraction is not None:
-        macs[c.values[s.ins[0].value].dtype] += prod(extents.values()) * len(points)
-        return
     keys: list[tuple[object, frozenset[str]]] = []
     for entry in s.body:
         keys.append(_expression(s, entry, keys))
