@@ -44,8 +44,12 @@ def test_an_op_counts_over_the_dims_it_depends_on() -> None:
 
 
 def test_a_bounded_loop_counts_the_iterations_of_every_core() -> None:
-    found = graph_of(attention(2, 32, 8, 8, True)).work
-    assert found["macs.f16"] == 2 * 2 * (4 + 3 + 2 + 1) * 8**3
+    assert graph_of(attention(2, 32, 8, 8, True)).work["ops.compare.index"] == 2 * (4 + 3 + 2 + 1) * 8**2
+
+
+def test_products_that_a_causal_mask_discards_do_not_count() -> None:
+    assert graph_of(attention(2, 32, 8, 8, True)).work["macs.f16"] == 2 * 2 * 8 * (32 * 33 // 2)
+    assert graph_of(attention(2, 32, 8, 8, False)).work["macs.f16"] == 2 * 2 * 8 * 32 * 32
 
 
 def test_bytes_read_by_several_loads_count_once() -> None:

@@ -18,7 +18,7 @@ RUN_LIMIT = 1 << 23
 
 @dataclass
 class Footprint:
-    """Bytes touched, by argument: runs (first byte, byte after the last), and counts of those not laid out."""
+    """Bytes touched, by argument: runs (first byte, byte after the last), counts of those not laid out."""
 
     runs: dict[str, list[np.ndarray]] = field(default_factory=dict)
     counted: int = 0
