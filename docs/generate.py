@@ -1,0 +1,115 @@
+"""Fills in every figure of the documentation by running what it describes: `make docs`.
+
+A block `<!-- output: COMMAND --> ... <!-- end -->` gets the output of its command, `<!-- table: NAME --> ... <!-- end -->`
+the table of that name. "python" stands for the Python block before it, "exponential.mlir" for the KTIR block before it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BLOCK = re.compile(r"<!-- (output|table): (.*?) -->\n.*?<!-- end -->", re.S)
+CODE = re.compile(r"```(python|mlir)\n(.*?)```", re.S)
+SLOW = ("make demo", "make test")
+"""Commands whose output is only replaced when their log is given: `generate.py --log "make demo" FILE`."""
+
+
+def main(arguments: list[str]) -> None:
+    """Rewrite README.md and docs/*.md; `--log COMMAND FILE` supplies the output of a slow command."""
+    logs = {arguments[k + 1]: Path(arguments[k + 2]).read_text() for k, a in enumerate(arguments) if a == "--log"}
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        text = page.read_text(encoding="utf-8")
+        fresh = BLOCK.sub(lambda match: block(match, text, logs), text)
+        if fresh != text:
+            page.write_text(fresh, encoding="utf-8")
+            print(f"wrote {page.relative_to(ROOT)}")
+
+
+def block(match: re.Match[str], page: str, logs: dict[str, str]) -> str:
+    """The block with what belongs in it now."""
+    kind, what = match.groups()
+    if kind == "output" and what in SLOW and what not in logs:
+        return match.group()
+    body = TABLES[what]() if kind == "table" else f"```text\n{output(what, page[: match.start()], logs)}\n```"
+    return f"<!-- {kind}: {what} -->\n{body}\n<!-- end -->"
+
+
+def output(command: str, before: str, logs: dict[str, str]) -> str:
+    """What a command prints, without measured wall times of this machine."""
+    if command in logs:
+        return logs[command].rstrip()
+    code = [text for _, text in CODE.findall(before)]
+    with tempfile.TemporaryDirectory() as folder:
+        if command == "python":
+            (Path(folder) / "example.py").write_text(code[-1])
+            words = [sys.executable, str(Path(folder) / "example.py")]
+        else:
+            (Path(folder) / "exponential.mlir").write_text(code[-1] if code else "")
+            words = shlex.split(command)
+            words[0] = str(Path(sys.executable).parent / words[0])
+        cwd = folder if "exponential.mlir" in command else ROOT
+        done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=True)
+    return "\n".join(line for line in done.stdout.rstrip().splitlines() if not line.strip().startswith("wall "))
+
+
+def kernels_by_device() -> str:
+    """Every example kernel on every device: cycles over bound, or why not."""
+    from headrace.arch.presets import names
+    from headrace.ir.diagnostics import HeadraceError
+    from headrace.runtime.defaults import default_scalars
+    from headrace.runtime.kernel import load
+    from headrace.runtime.launch import run_program
+
+    devices = names()
+    lines = [f"| kernel | {' | '.join(devices)} |", "|---|" + "---|" * len(devices)]
+    for path in sorted((ROOT / "examples/kernels").glob("*.mlir")):
+        cells = []
+        for device in devices:
+            kernel = load(path)
+            try:
+                program = kernel.compile(device, scalars=default_scalars(kernel, {}))
+                run = run_program(program, None)
+                cells.append(f"{run.cycles:,} ({run.cycles / run.bound.cycles:.2f})" if run.bound else f"{run.cycles:,}")
+            except HeadraceError as error:
+                cells.append(str(error.diagnostics[0].message))
+        lines.append(f"| {path.stem} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def benchmark() -> str:
+    """The schedule benchmark with its targets."""
+    sys.path.insert(0, str(ROOT))
+    from benchmarks.schedule import rows
+
+    found = {row["name"]: row for row in rows()}
+    lines = ["| kernel | cycles | bound | ratio | target |", "|---|---|---|---|---|"]
+    for name in dict.fromkeys(key.rsplit(" ", 1)[0] for key in found):
+        ratio = found[f"{name} ratio"]
+        target = "" if ratio["target"] is None else f"≤ {ratio['target']}: {'met' if ratio['met'] else 'missed'}"
+        cycles, bound = found[f"{name} cycles"]["value"], found[f"{name} bound"]["value"]
+        lines.append(f"| {name} | {cycles:,} | {bound:,} | {ratio['value']:.3f} | {target} |")
+    return "\n".join(lines)
+
+
+def native_operators() -> str:
+    """The ATen operators that run in our kernels."""
+    from headrace.frontend.ops import NATIVE
+
+    return ", ".join(f"`{name}`" for name in sorted(NATIVE))
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "kernels by device": kernels_by_device,
+    "benchmark": benchmark,
+    "native operators": native_operators,
+}
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
