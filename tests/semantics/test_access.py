@@ -254,6 +254,53 @@ def test_a_distributed_view_joins_parts_and_has_holes():
     assert np.array_equal(got, expected)
 
 
+def test_stores_and_gathers_go_through_distributed_views_too():
+    right = "affine_set<(d0) : (d0 - 30 >= 0, -d0 + 59 >= 0)>"
+    text = f"""module {{ func.func @k(%a: index, %b: index, %i: index, %o: index) attributes {{grid = [1]}} {{
+      {strided("30", "1", "30xi32", "l", "a")}
+      {strided("30", "1", "30xi32", "r", "b", right)}
+      {strided("8", "1", "8xi64", "i", "i")}
+      %a_view = ktdp.construct_distributed_memory_view(%l_view, %r_view : memref<30xi32>, memref<30xi32>)
+        : memref<60xi32>
+      {_indirect("ind(%i_view[%v0])", (8,), "memref<60xi32>, memref<8xi64>")}
+      %x = ktdp.load %t : <8xindex> -> tensor<8xi32>
+      {view("o", (8,), "i32")}
+      {whole("o", (8,), "i32")}
+      ktdp.store %x, %o_tile : tensor<8xi32>, <8xindex>
+      %y = arith.subi %x, %x : tensor<8xi32>
+      ktdp.store %y, %t : tensor<8xi32>, <8xindex>
+      return }} }}"""
+    ids = np.array([29, 30, 0, 59, 31, 7, 45, 28], np.int64)
+    got = run(text, {"a": A[:30], "b": A[30:], "i": ids})[0]
+    assert got["o"].tolist() == ids.tolist()
+    expected = A.copy()
+    expected[ids] = 0
+    assert np.array_equal(np.concatenate([got["a"], got["b"]]), expected)
+
+
+def test_a_scratchpad_of_another_tile_is_reached_by_its_number():
+    text = f"""func.func @k(%s: index, %o: index) attributes {{grid = [2]}} {{
+      %tile = ktdp.get_compute_tile_id : index
+      %c7 = arith.constant 7 : i32
+      %v = arith.index_cast %tile : index to i32
+      %w = arith.addi %v, %c7 : i32
+      %mine = tensor.splat %w : tensor<4xi32>
+      {view("s", (4,), "i32", "ct_local")}
+      {whole("s", (4,), "i32")}
+      ktdp.store %mine, %s_tile : tensor<4xi32>, <4xindex>
+      {view("s", (4,), "i32", "ct_local, ct_id = 0").replace("%s_view", "%z_view")}
+      {whole("z", (4,), "i32")}
+      %first = ktdp.load %z_tile : <4xindex> -> tensor<4xi32>
+      {view("o", (2, 4), "i32")}
+      %row = tensor.expand_shape %first [[0, 1]] output_shape [1, 4] : tensor<4xi32> into tensor<1x4xi32>
+      %t = ktdp.construct_access_tile %o_view[%tile, 0] {{access_tile_order = {identity(2)},
+        access_tile_set = {box((1, 4))}}} : memref<2x4xi32> -> !ktdp.access_tile<1x4xindex>
+      ktdp.store %row, %t : tensor<1x4xi32>, <1x4xindex>
+      return
+    }}"""
+    assert run(text, {})[0]["o"].tolist() == [[7] * 4, [7] * 4]
+
+
 def test_bytes_are_an_option_for_start_addresses():
     from headrace.ir.text import parse
     from headrace.numbers.memory import Memory

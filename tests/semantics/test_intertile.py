@@ -67,7 +67,7 @@ def test_a_reduce_to_one_gives_the_others_nothing():
       }}"""
     got = run(program(ALL, root), {"x": X})[0]["o"]
     assert np.array_equal(got[::4], X.reshape(2, 4, 6).sum(axis=1)) and not got[1:4].any()
-    with pytest.raises(HeadraceError, match="tile 1: r is not delivered to this tile"):
+    with pytest.raises(HeadraceError, match="tile 1: %r is not delivered to this tile"):
         run(program(ALL, f"{reduction(FIRST)}\n{STORE}"), {"x": X})
 
 

@@ -11,8 +11,9 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DictionaryAttr, Floa
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.ranges import Range, Ranges
+from headrace.ir.text import location
 from headrace.numbers.dtypes import is_known, itemsize
 
 Kind = Literal["memory", "lx", "scalar", "unused"]
@@ -210,7 +211,7 @@ def _use(view: Operation, start: Range | None, ranges: Ranges) -> _Use:
     strides = _mixed(op.static_strides.get_values(), op.strides, ranges)
     dtype = str(op.result.type.element_type)
     if not is_known(dtype):
-        raise HeadraceError(f"views of {dtype} are not supported")
+        raise HeadraceError(Diagnostic(f"views of {dtype} are not supported", location(view), view.name))
     is_global = not getattr(op.memory_space, "is_local", False)
     use = _Use(dtype, sizes, strides, start, is_global)
     _follow(op.result, use)

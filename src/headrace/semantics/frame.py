@@ -81,7 +81,10 @@ class Frame:
         """The value of an SSA name; HeadraceError when this tile does not have it."""
         found = self.values[value]
         if isinstance(found, Nothing):
-            raise HeadraceError(f"tile {self.tile}: {value.name_hint or 'a value'} {found.why}")
+            message = f"tile {self.tile}: %{value.name_hint or '?'} {found.why}"
+            op = value.owner
+            where = location(op) if isinstance(op, Operation) else None
+            raise HeadraceError(Diagnostic(message, where, getattr(op, "name", "")))
         return found
 
     def once(self, what: str, op: Operation, find: Callable[[], Fact]) -> Fact:

@@ -90,7 +90,7 @@ def reduce(frame: Frame, op: Any) -> Steps:
         raise frame.error(op, "more than one future is not supported")
     partials = yield from _deliver(frame, op, frame.get(op.futures[0]))
     if partials == [None]:
-        return [Nothing(f"is not delivered to this tile by {op.name}") for _ in op.results]
+        return [Nothing("is not delivered to this tile") for _ in op.results]
     if not partials:
         return [frame.get(v) for v in op.identities]
     total = partials[0]
@@ -103,7 +103,7 @@ def consume(frame: Frame, op: Any) -> Steps:
     """The value of the one producer a consumer depends on; elsewhere nothing."""
     partials = yield from _deliver(frame, op, frame.get(op.future))
     if partials == [None]:
-        return [Nothing(f"is not delivered to this tile by {op.name}") for _ in op.results]
+        return [Nothing("is not delivered to this tile") for _ in op.results]
     if len(partials) != 1:
         raise frame.error(
             op,

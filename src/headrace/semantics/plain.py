@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from headrace.ir.arguments import argument_name, arguments, examples, functions, grid, host_function
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
-from headrace.numbers.dtypes import is_float, itemsize, numpy_dtype
+from headrace.numbers.dtypes import is_float, is_known, itemsize, numpy_dtype
 from headrace.numbers.memory import ALIGNMENT, Memory
 from headrace.numbers.rounding import round_to
 from headrace.semantics import intertile  # noqa: F401  adds its ops to CONTROL
@@ -117,7 +117,12 @@ def _arguments(kernel: FuncOp, given: Mapping[str, float | int]) -> list[Any]:
         if name not in known and argument.first_use is not None:
             where = f"argument '{name}' of {kernel.sym_name.data}"
             raise HeadraceError(f"{where} has no value", hint=f"bind {name}, or pass --arg {name}=VALUE")
-        values.append(_typed(known.get(name, 0), str(getattr(argument.type, "underlying", argument.type))))
+        dtype = str(getattr(argument.type, "underlying", argument.type))
+        if not is_known(dtype):
+            message = f"argument '{name}' of type {dtype} cannot be bound"
+            hint = "pass the start of a buffer as index, or a scalar"
+            raise HeadraceError(Diagnostic(message, location(kernel), kernel.name, hint))
+        values.append(_typed(known.get(name, 0), dtype))
     return values
 
 
