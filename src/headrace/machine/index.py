@@ -34,7 +34,8 @@ class Symbol:
     high: int | None = None
 
     def __str__(self) -> str:
-        return f"v[{self.slot}]"
+        """Source over the environment; a symbol that has no slot yet cannot be evaluated."""
+        return f"v[{self.slot}]" if self.slot >= 0 else f"v['{self.name}']"
 
 
 @dataclass(frozen=True)
@@ -199,13 +200,9 @@ class Index:
         if not self.terms:
             value = self.const
             return lambda v: value
-        if (
-            len(self.terms) == 1
-            and self.const == 0
-            and isinstance(self.terms[0][0], Symbol)
-            and self.terms[0][1] == 1
-        ):
-            slot = self.terms[0][0].slot
+        atom, factor = self.terms[0]
+        if isinstance(atom, Symbol) and atom.slot >= 0 and (len(self.terms), factor, self.const) == (1, 1, 0):
+            slot = atom.slot
             return lambda v: v[slot]
         return _function(self.source)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from headrace.machine.decode.meanings import Mapping, PerInstance, Words
 from headrace.machine.image import Index, Symbol, Value
 from headrace.machine.index import Role, of
 
@@ -43,6 +45,20 @@ class Builder:
         if name not in self.arguments:
             self.arguments[name] = self.symbol("argument", name, 0)
         return of(self.arguments[name])
+
+    def rebind(self, meaning: Any) -> Any:
+        """A meaning from outside the program: the run-time arguments in it get slots of this program."""
+        match meaning:
+            case Index() if meaning.terms:
+                outer = [s for s in meaning.symbols if s.role == "argument" and s.slot < 0]
+                return meaning.replace({s: self.argument(s.name) for s in outer}) if outer else meaning
+            case Words():
+                return Words(self.rebind(meaning.index))
+            case Mapping():
+                return Mapping({k: self.rebind(v) for k, v in meaning.items.items()})
+            case PerInstance():
+                return PerInstance(tuple(self.rebind(i) for i in meaning.items))
+        return meaning
 
     def value(self, shape: Sequence[int], dtype: str) -> Value:
         """A new vector register."""

@@ -12,7 +12,7 @@ from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
 from headrace.machine.decode.builder import Builder
 from headrace.machine.decode.handles import Handles
-from headrace.machine.decode.meanings import FloatArgument, PerInstance, UnitHandle, Words
+from headrace.machine.decode.meanings import FloatArgument, PerInstance, UnitHandle
 from headrace.machine.decode.program import ProgramDecoder
 from headrace.machine.decode.reading import attribute, body_of, fault, integer, is_vector, name_of, text
 from headrace.machine.decode.tidy import tidy
@@ -142,6 +142,7 @@ class _ModuleDecoder:
         if self.depth > 64:
             fault(function, "calls are nested too deeply")
         outside = ProgramDecoder(Builder((0,)), self.handles, env, self.address_unit)
+        outside.rebind = lambda meaning: meaning
         units: list[Operation] = []
         shared: list[Operation] = []
         for op in body_of(function.regions[0]).ops:
@@ -221,7 +222,7 @@ class _ModuleDecoder:
         if len(kinds) != 1:
             fault(parts[0], "a program runs on units of one kind", "write one program_unit per kind")
         builder = Builder(members)
-        local = {v: _rebind(m, builder) for v, m in env.items()}
+        local = {v: builder.rebind(m) for v, m in env.items()}
         decoder = ProgramDecoder(builder, self.handles, local, self.address_unit)
         nodes = decoder.ops(shared)
         for part in parts:
@@ -241,15 +242,6 @@ class _ModuleDecoder:
             tuple((s.slot, name) for name, s in builder.arguments.items()),
             builder.values,
         )
-
-
-def _rebind(meaning: Any, builder: Builder) -> Any:
-    """A function-level meaning inside a program: run-time arguments get a slot of the program."""
-    if isinstance(meaning, Words):
-        return Words(_rebind(meaning.index, builder))
-    if not isinstance(meaning, Index) or not meaning.terms:
-        return meaning
-    return meaning.replace({s: builder.argument(s.name) for s in meaning.symbols if s.role == "argument"})
 
 
 def _argument_names(module: Operation) -> list[str]:

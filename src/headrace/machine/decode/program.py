@@ -80,6 +80,7 @@ class ProgramDecoder:
         self.handles = handles
         self.env = env
         self.address_unit = address_unit
+        self.rebind: Callable[[Any], Any] = builder.rebind
         self.scope = transfers.Scope(self.index, self.view, self.peer, self.group, builder.coordinate)
 
     # ---- what a value stands for ---------------------------------------------------------------------------
@@ -163,6 +164,8 @@ class ProgramDecoder:
             node: Node | list[Node] | None = handler(self, op)
             return node
         if self.handles.define(op, self.env):
+            for result in op.results:
+                self.env[result] = self.rebind(self.env[result])
             return None
         return self._pure(op)
 
