@@ -103,7 +103,8 @@ def test_deadlock_names_both_sides_and_the_line() -> None:
 def test_cycle_of_waits_is_spelled_out() -> None:
     source = samples.text("softmax").replace(
         'dataflow.sync_send %l1lu {dbgName = "full.x"} : index',
-        'dataflow.sync_recv %l1lu {dbgName = "go"} : index\n dataflow.sync_send %l1lu {dbgName = "full.x"} : index',
+        'dataflow.sync_recv %l1lu {dbgName = "go"} : index\n'
+        'dataflow.sync_send %l1lu {dbgName = "full.x"} : index',
         1,
     )
     with pytest.raises(HeadraceError, match="cycle of waits: C0-mnilu -> C0-l1lu-CL0 -> C0-mnilu"):
@@ -130,7 +131,7 @@ def test_message_of_the_wrong_type_is_an_error() -> None:
     source = source.replace(
         "dataflow.send %l1su, %x : vector<48xf16>", "dataflow.send %l1su, %x : vector<24xf32>"
     )
-    with pytest.raises(HeadraceError, match="message of 48 x f16 from C0-l1lu-CL0 where 24 x f32 is expected"):
+    with pytest.raises(HeadraceError, match="48 x f16 from C0-l1lu-CL0 where 24 x f32 is expected"):
         execute(samples.image_of(source), samples.transpose().memory(), {})
 
 

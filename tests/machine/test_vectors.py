@@ -26,7 +26,7 @@ def lead(*values, dtype=F32):  # type: ignore[no-untyped-def]
     return np.array(values, dtype).reshape(1, 1, -1)
 
 
-# ---- element by element ---------------------------------------------------------------------------------------
+# ---- element by element ------------------------------------------------------------------------------------
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_f16_arithmetic_rounds_once(seed: int) -> None:
@@ -95,7 +95,7 @@ def test_logic_works_on_the_bits_of_floats() -> None:
     assert binary("and_not", F32([-1.5]), F32([-0.0]), "f32").tolist() == [1.5]
 
 
-# ---- lanes ----------------------------------------------------------------------------------------------------
+# ---- lanes -------------------------------------------------------------------------------------------------
 def test_shuffle_repeats_and_takes_pads() -> None:
     x = lead(10, 11, 12)
     node = op("shuffle", Value(1, (6,), "f32"), Value(0, (3,), "f32"), Value(2, (1,), "f32"), indices_=0)
@@ -157,7 +157,7 @@ def test_estimates_combine_to_the_exact_function() -> None:
     np.testing.assert_allclose(slope * x + offset, np.tanh(x), rtol=1e-6)
 
 
-# ---- contractions ---------------------------------------------------------------------------------------------
+# ---- contractions ------------------------------------------------------------------------------------------
 def _contract(equation: str, left, right, result, addend=None) -> Contract:  # type: ignore[no-untyped-def]
     return Contract(equation, left, right, addend, result, 1, 1)
 
@@ -201,7 +201,7 @@ def test_narrow_integers_accumulate_exactly() -> None:
     assert contract(node, a, b, None)[0, 0].tolist() == [300 * 128 * 128] * 2
 
 
-# ---- compiled conversions -------------------------------------------------------------------------------------
+# ---- compiled conversions ----------------------------------------------------------------------------------
 def test_compiled_widening_is_exact_for_every_16_bit_value() -> None:
     bits = np.arange(2**16, dtype=np.uint32).astype(np.uint16)
     with np.errstate(all="ignore"):
