@@ -16,13 +16,15 @@ class Group:
     """Computes of one phase, rewritten to common dim names.
 
     kind "vector": reductions, if any, run over all of `reduced` inside a step; "column": over `reduced` across steps, at
-    the end of the group; "contract": the first Compute is a contraction, the others work on its result.
+    the end of the group; "contract": the first Compute is a contraction, the others work on its result. `local` values
+    are clones that no other phase reads.
     """
 
     kind: Kind
     computes: tuple[Compute, ...]
     extents: Mapping[str, int]
     reduced: frozenset[str] = frozenset()
+    local: frozenset[str] = frozenset()
 
     @property
     def dims(self) -> frozenset[str]:
@@ -56,24 +58,25 @@ def matched(group: Group, compute: Compute) -> dict[str, str] | None:
     for access in compute.ins:
         if access.value in produced:
             related = True
-            if not _unify(produced[access.value], access.axes, group.extents, extents, found):
+            if not unified(produced[access.value], access.axes, group.extents, extents, found):
                 return None
     seen = {a.value: a.axes for c in group.computes for a in c.ins}
     for access in compute.ins:
         if access.value in seen and access.value not in produced:
             trial = dict(found)
-            if _unify(seen[access.value], access.axes, group.extents, extents, trial):
+            if unified(seen[access.value], access.axes, group.extents, extents, trial):
                 found, related = trial, True
     return found if related else None
 
 
-def _unify(
+def unified(
     ours: Sequence[Axis],
     theirs: Sequence[Axis],
     our_extents: Mapping[str, int],
     their_extents: Mapping[str, int],
     found: dict[str, str],
 ) -> bool:
+    """Add their dim → our dim for axes that walk the same elements; False if they do not."""
     for our, their in zip(ours, theirs, strict=True):
         if our.offset != their.offset or (our.dim is None) != (their.dim is None):
             return False
@@ -138,18 +141,19 @@ def joined(group: Group, compute: Compute, reduction_kind: Kind) -> Group | None
     if group.reduced and reduced and reduced != group.reduced:
         return None
     kind = group.kind if group.reduced or not reduced else reduction_kind
-    made = Group(kind, (*group.computes, mine), extents, group.reduced | reduced)
+    if kind == "column" and not (group.kind == "column" and reduced):
+        return None
+    made = Group(kind, (*group.computes, mine), extents, group.reduced | reduced, group.local)
     return made if _is_sound(made) else None
 
 
 def _is_sound(group: Group) -> bool:
-    """Every Compute covers all dims but the lanes of the step, and a column reduction ends its group."""
-    missing = {group.dims - {d.name for d in c.dims} for c in group.computes} - {frozenset()}
+    """Every Compute whose result may leave covers all dims but the lanes; a column reduction ends its group."""
+    leaving = [c for c in group.computes if c.outs[0].value not in group.local]
+    missing = {group.dims - {d.name for d in c.dims} for c in leaving} - {frozenset()}
     if len(missing) > 1 or (missing and group.reduced and missing != {group.reduced}):
         return False
     if group.kind == "column":
-        if missing:
-            return False
         results = {o.value for c in group.computes for o in c.outs if o.combiner is not None}
-        return not any(a.value in results for c in group.computes for a in c.ins)
+        return not missing and not any(a.value in results for c in group.computes for a in c.ins)
     return True

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
+from headrace.schedule.absorb import Known, absorbed, without_dead
 from headrace.schedule.fuse import Group, Kind, alone, joined
-from headrace.schedule.graph import Axis, Compute, CoreClass, Load, Loop, Store
-from headrace.schedule.linear import lower, upper
+from headrace.schedule.graph import Axis, Carried, Compute, CoreClass, Load, Loop, Store
+from headrace.schedule.linear import add, lower, scale, upper
 from headrace.schedule.statements import Block, Names, identity, regular, source_of, without_unit_dims
 from headrace.schedule.storage import Storage, of_access, surface
 
+Item: TypeAlias = "Group | LoopItem"
 Ranges = Mapping[str, tuple[int, int]]
 ReductionKind = Callable[[Compute, "Scope"], Kind]
 
@@ -46,7 +49,6 @@ class Scope:
     ranges: Ranges
     separate: set[int] = field(default_factory=set)
     pinned: set[str] = field(default_factory=set)
-    stores: dict[str, list[Store]] = field(default_factory=dict)
 
     def load(self, value: str) -> Load | None:
         """Return the Load whose bytes a value is, if it is not computed."""
@@ -58,9 +60,54 @@ def outline(graph_class: CoreClass, reduction_kind: ReductionKind, fusing: bool 
     block, names = regular(graph_class)
     ranges = _ranges(block)
     scope = Scope(names, ranges)
-    items = _items(block, scope, reduction_kind, fusing)
-    stores = {value: tuple(found) for value, found in scope.stores.items()}
+    items, found = _items(block, scope, reduction_kind, fusing)
+    stores = {value: tuple(each) for value, each in found.items()}
+    if fusing:
+        items = _recomputing(items, names, stores, scope)
     return Outline(tuple(items), names, stores, tuple(_homes(items, names)), ranges)
+
+
+def _recomputing(
+    items: list[Item], names: Names, stores: Mapping[str, tuple[Store, ...]], scope: Scope
+) -> list[Item]:
+    """The items after cheap values moved to where they are read; phases that became idle are gone."""
+    stored = frozenset(_homes(items, names))
+    groups = flat_groups(items)
+    producers = {o.value: c for g in groups for c in g.computes for o in c.outs}
+    for several in [v for v in producers if sum(v in g.produced for g in groups) > 1]:
+        del producers[several]
+    written: list[Store] = []
+    made: list[Group] = []
+    for group in groups:
+
+        def is_readable(value: str, written: list[Store] = written) -> bool:
+            load = scope.load(value)
+            return load is None or not any(overlap(load, s, scope) for s in written)
+
+        known = Known(names.values, producers, stored, is_readable, lambda v: names.fresh(v, names.values[v]).name)
+        made.append(absorbed(group, known))
+        written += [s for v in group.produced for s in stores.get(v, ())]
+    carried = {c.inner for i in items for c in _carried(i)}
+    left = iter(without_dead(made, lambda v: v in stores or v in carried or v in names.aliases.values()))
+    return _replaced(items, left)
+
+
+def _carried(item: Item) -> list[Carried]:
+    if isinstance(item, Group):
+        return []
+    return [*item.loop.carried, *(c for i in item.body for c in _carried(i))]
+
+
+def _replaced(items: Sequence[Item], groups: Iterator[Group | None]) -> list[Item]:
+    found: list[Item] = []
+    for item in items:
+        if isinstance(item, LoopItem):
+            found.append(LoopItem(item.loop, tuple(_replaced(item.body, groups))))
+            continue
+        group = next(groups)
+        if group is not None:
+            found.append(group)
+    return found
 
 
 def _ranges(block: Block) -> dict[str, tuple[int, int]]:
@@ -75,7 +122,9 @@ def _ranges(block: Block) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _items(block: Block, scope: Scope, kind: ReductionKind, fusing: bool) -> list[Group | LoopItem]:
+def _items(
+    block: Block, scope: Scope, kind: ReductionKind, fusing: bool
+) -> tuple[list[Item], dict[str, list[Store]]]:
     """Collect the items; a store that would overtake a load of the same bytes becomes a copy of its own, and repeat."""
     while True:
         pass_ = _Pass(scope, kind, fusing)
@@ -83,9 +132,7 @@ def _items(block: Block, scope: Scope, kind: ReductionKind, fusing: bool) -> lis
         for number, statement in enumerate(block.statements):
             pass_.take(number, statement, block)
         if before == (len(scope.separate), len(scope.pinned)):
-            for value, found in pass_.stores.items():
-                scope.stores.setdefault(value, []).extend(found)
-            return pass_.items
+            return pass_.items, pass_.stores
 
 
 class _Pass:
@@ -116,7 +163,7 @@ class _Pass:
 
     def _load(self, load: Load) -> None:
         self.seen.append(load)
-        clashes = [item for store, item in self.stored if _overlap(load, store, self.scope)]
+        clashes = [item for store, item in self.stored if overlap(load, store, self.scope)]
         self.after[load.value] = max(clashes, default=-1) + 1
         if load.value in self.scope.pinned:
             names = self.scope.names
@@ -183,18 +230,16 @@ class _Pass:
     def _store(self, number: int, store: Store) -> None:
         names = self.scope.names
         index = self.written[store.value]
-        clashing = [v for v in self.seen if _overlap(v, store, self.scope)]
+        clashing = [v for v in self.seen if overlap(v, store, self.scope)]
         late = [
             v for v in clashing
             if any(i > index or (i == index and not self._in_place(v.value, store, i)) for i in self.read.get(v.value, ()))
         ]  # fmt: skip
-        others = [item for other, item in self.stored if item > index and _overlap(store, other, self.scope)]
+        others = [item for other, item in self.stored if item > index and overlap(store, other, self.scope)]
         if number in self.scope.separate or late or others:
             self.scope.separate.add(number)
             made = names.fresh(f"{store.value}.late", names.values[store.value])
-            first = max([index, *others, *(i for v in late for i in self.read[v.value])])
             copy = alone(without_unit_dims(identity(store.value, made, names)), "vector")
-            del first
             index = self._append(copy)
             store = _with_value(store, made.name)
         for value in clashing:
@@ -209,13 +254,15 @@ class _Pass:
             return False
         written = item.produced.get(store.value)
         reads = [a.axes for c in item.computes for a in c.ins if a.value == value]
-        if written is None or item.reduced:
+        if written is None or item.kind != "vector":
             return False
         ours = surface(of_access(store), written)
         return all(surface(of_access(load), axes) == ours for axes in reads)
 
     def _loop(self, loop: Loop, body: Block) -> None:
-        items = _items(body, self.scope, self.kind, self.fusing)
+        items, stores = _items(body, self.scope, self.kind, self.fusing)
+        for value, found in stores.items():
+            self.stores.setdefault(value, []).extend(found)
         index = len(self.items)
         self.items.append(LoopItem(loop, tuple(items)))
         for statement in _flat(body):
@@ -228,7 +275,7 @@ class _Pass:
                 case Store():
                     self.stored.append((statement, index))
                     for value in self.seen:
-                        if _overlap(value, statement, self.scope):
+                        if overlap(value, statement, self.scope):
                             self.forbidden[value.value] = (index, statement)
 
 
@@ -254,7 +301,7 @@ def _rewrites_in_place(group: Group) -> bool:
     return True
 
 
-def _overlap(one: Load | Store, other: Load | Store, scope: Scope) -> bool:
+def overlap(one: Load | Store, other: Load | Store, scope: Scope) -> bool:
     """Whether two accesses may touch a common byte on one core (by the intervals of addresses they span)."""
     if one.view.arg != other.view.arg:
         return False
@@ -267,8 +314,6 @@ def _overlap(one: Load | Store, other: Load | Store, scope: Scope) -> bool:
         length = sum((e - 1) * s for e, s in zip(shape, place.strides, strict=True))
         spans.append((place.base, length))
     (a, a_length), (b, b_length) = spans
-    from headrace.schedule.linear import add, scale
-
     gap = add(b, scale(a, -1))
     return not (lower(gap, scope.ranges) > a_length or upper(gap, scope.ranges) < -b_length)
 
@@ -310,8 +355,3 @@ def flat_groups(items: list[Group | LoopItem] | tuple[Group | LoopItem, ...]) ->
     for item in items:
         found += flat_groups(item.body) if isinstance(item, LoopItem) else [item]
     return found
-
-
-def axes_of(compute: Compute, value: str) -> tuple[Axis, ...]:
-    """Return the axes by which a Compute reads a value first."""
-    return next(a.axes for a in compute.ins if a.value == value)

@@ -17,7 +17,7 @@ from headrace.schedule.build.memory import Buffered
 from headrace.schedule.build.share import Share
 from headrace.schedule.build.vector import Phase
 from headrace.schedule.contraction import Roles, result_dtype
-from headrace.schedule.passes import Pass, Step, has_lane
+from headrace.schedule.passes import Pass, Step, covers, has_lane
 from headrace.schedule.shape import Operand
 
 
@@ -278,7 +278,8 @@ def _epilogue(
     computes = phase.shape.group.computes
     place = {roles.row: at, roles.column: work.column}
     origin = work.tile.origin
-    steps = Step((), (Pass((), ()),), (True,) * len(computes))
+    vectors = tuple(covers(c, phase.shape, roles.column) for c in computes)
+    steps = Step((), (Pass((), ()),), vectors)
     row = rows.Row(phase, steps, work.width, known, lambda d: origin.get(d, Index(0)) + place.get(d, Index(0)))
     for operand in work.streamed():
         row.received[operand] = rows.receive(emit, pipe, work.extra_slot(operand))

@@ -328,10 +328,14 @@ class Tile:
             starts = [rows.receive(emit, pipe, self.sums_in(a)) for a in column.accumulators]
         else:
             starts = [self._start(a) for a in column.accumulators]
+        before = self._row(known, at, {})
+        for number in self._fixed_computes():
+            before.evaluate(number, column.shape.group.computes[number])
         split, first, count = chosen
         others = prod(e for d, e in self.depth.items() if d != split)
         with emit.reduction_loop(count * others, starts) as loop:
             row = self._row(known, at, self._coordinates(loop.number, split, first))
+            row.values |= before.values
             for operand in moving:
                 row.received[operand] = rows.receive(emit, pipe, self.input(operand))
             loop.yielded += self._combined(row, loop.carried)
@@ -340,6 +344,21 @@ class Tile:
                 rows.send(emit, pipe, self.sums_out(a), value)
         else:
             self._results(pipe, known, loop.results, targets)
+
+    def _fixed_computes(self) -> list[int]:
+        """Computes equal for all rows of a result: they read nothing that changes from row to row."""
+        found: list[int] = []
+        changing: set[str] = set()
+        group, reads = self.column.shape.group, self.column.shape.reads
+        for number, compute in enumerate(group.computes):
+            moves = any(a.value in changing for i, a in enumerate(compute.ins) if (number, i) not in reads)
+            moves |= any(reads.get((number, i)) in self.moving() for i in range(len(compute.ins)))
+            moves |= any(s.op == "index" for s in compute.body) or any(d.kind == "reduction" for d in compute.dims)
+            if moves:
+                changing |= {o.value for o in compute.outs}
+            else:
+                found.append(number)
+        return found
 
     def _start(self, accumulator: Accumulator) -> SSAValue:
         number = bodies.neutral(accumulator.out.combiner or "", accumulator.dtype)
@@ -376,7 +395,10 @@ class Tile:
     def _combined(self, row: rows.Row, carried: list[SSAValue]) -> list[SSAValue]:
         """Emit one row: the pointwise Computes, then every accumulator combined with what the row brings."""
         found: list[SSAValue] = []
+        fixed = self._fixed_computes()
         for number, compute in enumerate(self.column.shape.group.computes):
+            if number in fixed:
+                continue
             if any(d.kind == "reduction" for d in compute.dims):
                 found += self._folded(compute, row.mapped(number, compute), carried[len(found) :])
             else:
