@@ -372,3 +372,19 @@ def test_scratch_between_two_passes() -> None:
     t.store(again, t.view("y", [8, 6]), [8, 6], "f32", [first, zero], [4, 6])
     graph = check(t.module())
     assert [a.role for a in graph.args] == ["scratch", "in", "out"]
+
+
+def test_a_row_chosen_by_a_number_in_memory_is_a_gather_of_one_row() -> None:
+    t = Text()
+    zero, two = t.index(0), t.index(2)
+    ids, x = t.view("ids", [4], "i32"), t.view("x", [9, 4])
+    numbers = t.load(ids, [4], "i32", [zero], [4])
+    number = t.let(f"tensor.extract {numbers}[{two}] : tensor<4xi32>")
+    row = t.let(f"arith.index_cast {number} : i32 to index")
+    tile = indirect(t, "%i, %j", x, [9, 4], f"ind({ids}[%i]), (%j)", [1, 4], indices=(([4], "i32"),))
+    first = gathered(t, tile, [1, 4])
+    value = t.load(x, [9, 4], "f32", [row, zero], [1, 4])
+    stored(t, "y", t.let(f"arith.addf {value}, {first} : tensor<1x4xf32>"), [1, 4])
+    t.store(first, t.view("z", [9, 4]), [9, 4], "f32", [row, zero], [1, 4])
+    chosen = [s for s in loads(check(t.module())) if s.indirect and s.indirect[0].axes == (None,)]
+    assert chosen[0].indirect[0].origin[0].const == 2 and chosen[0].axes == (None, 1)

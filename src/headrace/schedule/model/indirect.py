@@ -12,9 +12,10 @@ from headrace.numbers.dtypes import is_integer
 from headrace.schedule.graph import Indirect, View
 from headrace.schedule.model import affine
 from headrace.schedule.model import number as nm
+from headrace.schedule.model.attributes import integers, literal
 from headrace.schedule.model.body import from_linear, linear
 from headrace.schedule.model.number import NotLinear, Num
-from headrace.schedule.model.state import MemoryView, Part, Refused, State, Tile, integers, literal
+from headrace.schedule.model.state import MemoryView, Part, Refused, State, Tile
 from headrace.schedule.model.views import check_shape, leaves, order_of
 
 

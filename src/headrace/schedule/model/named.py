@@ -12,9 +12,10 @@ from headrace.ir.text import location
 from headrace.numbers.dtypes import is_float
 from headrace.schedule.graph import Axis, Out
 from headrace.schedule.model import pointwise
+from headrace.schedule.model.attributes import integers, literal
 from headrace.schedule.model.body import Body, Operand
 from headrace.schedule.model.regions import scalar
-from headrace.schedule.model.state import Refused, State, integers, literal
+from headrace.schedule.model.state import Refused, State
 from headrace.schedule.model.structured import Nest, initial, structured
 from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, select, whole
 

@@ -11,13 +11,16 @@ from xdsl.ir import Operation
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.graph import Axis, Out
+from headrace.schedule.model.attributes import dtype_of, literal
 from headrace.schedule.model.body import Body
 from headrace.schedule.model.number import Num
 from headrace.schedule.model.regions import scalar
 from headrace.schedule.model.scalar_ops import attribute, constant
 from headrace.schedule.model.scalars import fold, integer
-from headrace.schedule.model.state import Binding, Refused, State, dtype_of, literal
-from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, whole
+from headrace.schedule.model.state import Binding, Refused, State
+from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, Tensor, whole
+
+_INTEGER_CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui")
 
 
 def elementwise(state: State, op: Operation) -> Binding:
@@ -32,7 +35,15 @@ def elementwise(state: State, op: Operation) -> Binding:
             return folded
     operands = [state.tensor(v) for v in op.operands]
     shape = max((t.shape for t in operands), key=len) if isinstance(kind, TensorType) else ()
-    return apply(state, op.name, operands, shape, dtype, attr, op)
+    result = apply(state, op.name, operands, shape, dtype, attr, op)
+    if (
+        op.name in _INTEGER_CASTS
+        and not shape
+        and isinstance(operands[0], Tensor)
+        and isinstance(result, Tensor)
+    ):
+        state.casts[result.source] = operands[0]
+    return result
 
 
 def apply(

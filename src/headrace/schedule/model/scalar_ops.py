@@ -6,8 +6,9 @@ from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPER
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
+from headrace.schedule.model.attributes import dtype_of, literal
 from headrace.schedule.model.scalars import integer
-from headrace.schedule.model.state import Refused, dtype_of, literal
+from headrace.schedule.model.state import Refused
 from headrace.schedule.model.tensors import Constant, Integer
 
 _ARITH = (

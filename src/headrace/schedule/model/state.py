@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
 
 from headrace.ir.diagnostics import Diagnostic, Location
 from headrace.ir.text import location
@@ -97,7 +98,12 @@ class State:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     undefined: set[str] = field(default_factory=set)
     """Values that stand for a `tensor.empty`."""
-    loads: dict[str, Load] = field(default_factory=dict)
+    loads: dict[str, tuple[Load, int]] = field(default_factory=dict)
+    """The load of every loaded value, and how many stores to its memory came before."""
+    stores: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Stores so far, by memory space and argument."""
+    casts: dict[str, Tensor] = field(default_factory=dict)
+    """Values that are an integer read from memory in another type."""
     counter: int = 0
 
     def report(self, op: Operation, message: str, hint: str = "") -> None:
@@ -184,26 +190,3 @@ class State:
         if isinstance(bound, Integer | Constant):
             return Filled((), bound.dtype, bound)
         raise Refused("a tensor is needed here")
-
-
-def dtype_of(kind: Attribute) -> str:
-    """The MLIR name of a scalar type or of a shaped type's element type."""
-    return str(kind.get_element_type()) if hasattr(kind, "get_element_type") else str(kind)
-
-
-def static_shape(kind: Attribute) -> tuple[int | None, ...]:
-    """Extents of a tensor type, None for "?"."""
-    return tuple(None if n < 0 else n for n in kind.get_shape()) if isinstance(kind, TensorType) else ()
-
-
-def literal(op: Operation, name: str) -> Attribute | None:
-    """A property or attribute of an op by name."""
-    return op.properties.get(name, op.attributes.get(name))
-
-
-def integers(op: Operation, name: str) -> tuple[int, ...]:
-    """A dense integer array property."""
-    attr = literal(op, name)
-    return (
-        tuple(int(v) for v in attr.get_values()) if attr is not None and hasattr(attr, "get_values") else ()
-    )

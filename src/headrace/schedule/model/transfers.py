@@ -8,11 +8,12 @@ from xdsl.ir import Operation
 
 from headrace.ir.text import location
 from headrace.schedule.graph import Load, Store, View
-from headrace.schedule.model import shapes
+from headrace.schedule.model.attributes import dtype_of
 from headrace.schedule.model.body import linear
+from headrace.schedule.model.layout import insert
 from headrace.schedule.model.number import Num
 from headrace.schedule.model.pointwise import cast
-from headrace.schedule.model.state import Part, Refused, State, Tile, dtype_of
+from headrace.schedule.model.state import Part, Refused, State, Tile
 from headrace.schedule.model.tensors import AnyTensor, Filled, Tensor, is_whole, select, slice_of, whole
 from headrace.schedule.model.views import leaves
 
@@ -28,7 +29,7 @@ def load(state: State, op: Operation) -> AnyTensor:
         piece = _piece(state, tile, part)
         if piece is not None:
             at, inner = piece
-            result = shapes.insert(state, _load(state, inner, part.view, op), result, at, op)
+            result = insert(state, _load(state, inner, part.view, op), result, at, op)
     if isinstance(result, Filled):
         raise Refused("the access tile touches no partition of the distributed view")
     return cast(state, result, wanted, op)
@@ -88,7 +89,7 @@ def _load(state: State, tile: Tile, view: View, op: Operation) -> AnyTensor:
     origin = tuple(linear(o) for o in tile.origin)
     statement = Load(name, view, origin, tile.axes, tile.indirect, location(op))
     state.block.append(statement)
-    state.loads[name] = statement
+    state.loads[name] = statement, state.stores[view.space, view.arg]
     tensor = whole(name, shape, view.dtype)
     if not tile.repeats:
         return tensor
@@ -97,6 +98,7 @@ def _load(state: State, tile: Tile, view: View, op: Operation) -> AnyTensor:
 
 def _store(state: State, tensor: AnyTensor, tile: Tile, view: View, op: Operation) -> None:
     _check_bounds(state, tile, view)
+    state.stores[view.space, view.arg] += 1
     origin = tuple(linear(o) for o in tile.origin)
     permutation = _permutation(state, tensor)
     if isinstance(tensor, Tensor) and permutation is not None and not tile.indirect:

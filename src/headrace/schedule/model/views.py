@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from headrace.ir.ktdp import LegacyMemorySpaceAttr, SpyreMemorySpaceAttr
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_known
-from headrace.schedule.graph import View
+from headrace.schedule.graph import Indirect, View
 from headrace.schedule.model import affine
 from headrace.schedule.model import number as nm
-from headrace.schedule.model.body import linear
+from headrace.schedule.model.attributes import dtype_of, integers, literal
+from headrace.schedule.model.body import from_linear, linear
 from headrace.schedule.model.number import Num
-from headrace.schedule.model.state import MemoryView, Part, Refused, State, Tile, dtype_of, integers, literal
+from headrace.schedule.model.state import MemoryView, Part, Refused, State, Tile
+from headrace.schedule.model.tensors import Tensor
 
 
 def memory_view(state: State, op: Operation) -> MemoryView:
@@ -112,8 +114,12 @@ def access_tile(state: State, op: Operation) -> Tile:
         raise Refused(
             "the base of this access tile is no memory view", "slice tensors with tensor.extract_slice"
         )
-    operands = [state.integer(v) for v in list(op.operands)[1:]]
-    anchor = affine.apply(literal(op, "base_map").data, operands[:indices], state.ranges)  # type: ignore[union-attr]
+    amap = literal(op, "base_map").data  # type: ignore[union-attr]
+    given = list(op.operands)[1:]
+    stored = {k: found for k, v in enumerate(given) if (found := stored_index(state, v)) is not None}
+    operands = [Num(0) if k in stored else state.integer(v) for k, v in enumerate(given)]
+    indirect = _indexed(amap, stored)
+    anchor = affine.apply(amap, operands[:indices], state.ranges)
     region = literal(op, "access_tile_set").data  # type: ignore[union-attr]
     corners = affine.box(region, operands[indices:])
     if corners is None:
@@ -123,7 +129,43 @@ def access_tile(state: State, op: Operation) -> Tile:
     shape = tuple(extents[p] for p in order)
     check_shape(op, shape)
     origin = tuple(nm.add(x, a) for x, (a, _) in zip(anchor, corners, strict=True))
-    return Tile(base, origin, tuple(order), shape)
+    indexed = {i.view_dim for i in indirect}
+    if any(extents[d] != 1 for d in indexed):
+        raise Refused("a dim addressed by a number from memory must have extent 1 in the tile")
+    return Tile(base, origin, tuple(None if d in indexed else d for d in order), shape, indirect)
+
+
+def _indexed(amap: AffineMap, stored: Mapping[int, tuple[View, tuple[Num, ...]]]) -> tuple[Indirect, ...]:
+    """The view dims whose subscript is a number stored in memory."""
+    found: list[Indirect] = []
+    for d, expr in enumerate(amap.results):
+        used = [k for k in expr.used_dims() if k in stored]
+        if used and not isinstance(expr, AffineDimExpr):
+            raise Refused(
+                "a subscript computed from a number in memory is not supported",
+                "store the computed index and use it as it is",
+            )
+        for k in used:
+            view, origin = stored[k]
+            found.append(Indirect(d, view, tuple(linear(o) for o in origin), (None,) * len(origin)))
+    return tuple(found)
+
+
+def stored_index(state: State, ssa: SSAValue) -> tuple[View, tuple[Num, ...]] | None:
+    """Where an integer that was loaded from memory, and only cast since, is stored."""
+    bound = state.get(ssa)
+    while isinstance(bound, Tensor) and bound.source in state.casts:
+        bound = state.casts[bound.source]
+    if not isinstance(bound, Tensor) or bound.shape or bound.source not in state.loads:
+        return None
+    load, stores = state.loads[bound.source]
+    if load.indirect or state.stores[load.view.space, load.view.arg] != stores:
+        return None
+    origin = [from_linear(o) for o in load.origin]
+    for axis, (_, offset) in zip(load.axes, bound.axes, strict=True):
+        if axis is not None:
+            origin[axis] = nm.add(origin[axis], Num(offset))
+    return load.view, tuple(origin)
 
 
 def check_shape(op: Operation, shape: tuple[int, ...]) -> None:
