@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.schedule.model import number as nm
-from headrace.schedule.model.number import NotLinear, Num
+from headrace.schedule.model.algebra import number as nm
+from headrace.schedule.model.algebra.number import NotLinear, Num
 
 RANGES = {"i": (0, 3), "j": (-2, 5)}
 SMALL = st.integers(-20, 20)

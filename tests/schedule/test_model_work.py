@@ -11,8 +11,8 @@ from headrace.arch.presets import device
 from headrace.ir.text import load_file
 from headrace.schedule.graph import Linear, Load, Value, View
 from headrace.schedule.model import model
-from headrace.schedule.model.footprint import Footprint
-from headrace.schedule.model.points import Points
+from headrace.schedule.model.work.footprint import Footprint
+from headrace.schedule.model.work.points import Points
 from tests.schedule.ktir_texts import Text
 from tests.schedule.model_checks import graph_of
 from tests.schedule.test_model_loops import attention

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from xdsl.ir import Block, Operation
 
 from headrace.schedule.graph import Loop, Store
-from headrace.schedule.model.pointwise import apply
+from headrace.schedule.model.ops.pointwise import apply
 from headrace.schedule.model.state import Binding, Refused, State
 from headrace.schedule.model.tensors import Constant, Filled, Integer, Tensor
 

@@ -13,9 +13,9 @@ from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_float, is_known
 from headrace.schedule.graph import Arg
+from headrace.schedule.model.algebra.number import Num
 from headrace.schedule.model.attributes import literal
-from headrace.schedule.model.number import Num
-from headrace.schedule.model.scalars import integer, rounded
+from headrace.schedule.model.bodies.scalars import integer, rounded
 from headrace.schedule.model.tensors import Constant, Integer
 
 

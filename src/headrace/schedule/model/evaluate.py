@@ -10,14 +10,15 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from headrace.ir.arguments import argument_name, functions
-from headrace.schedule.model import affine, indirect, pointwise, shapes, transfers, views
-from headrace.schedule.model import number as nm
+from headrace.schedule.model.algebra import affine
+from headrace.schedule.model.algebra import number as nm
+from headrace.schedule.model.algebra.number import NotLinear, Num
 from headrace.schedule.model.attributes import literal
+from headrace.schedule.model.bodies.scalar_ops import SCALAR_OPS
 from headrace.schedule.model.branches import if_op
 from headrace.schedule.model.loops import for_op
-from headrace.schedule.model.named import linalg_op
-from headrace.schedule.model.number import NotLinear, Num
-from headrace.schedule.model.scalar_ops import SCALAR_OPS
+from headrace.schedule.model.ops import indirect, pointwise, shapes, transfers, views
+from headrace.schedule.model.ops.named import linalg_op
 from headrace.schedule.model.state import Binding, Refused, State, Unknown
 from headrace.schedule.model.tensors import Constant, Integer
 

@@ -10,15 +10,15 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from headrace.ir.text import location
 from headrace.schedule.graph import Axis, Carried, Compute, Loop, Number, Out, PerCore, Statement
-from headrace.schedule.model import number as nm
-from headrace.schedule.model.body import Body, linear
-from headrace.schedule.model.cleanup import drop_dead
-from headrace.schedule.model.combiners import identity
-from headrace.schedule.model.dissolve import dissolved
-from headrace.schedule.model.number import NotLinear, Num
+from headrace.schedule.model.algebra import number as nm
+from headrace.schedule.model.algebra.number import NotLinear, Num
+from headrace.schedule.model.bodies.body import Body, linear
+from headrace.schedule.model.bodies.combiners import identity
+from headrace.schedule.model.dissolve.attempt import dissolved
 from headrace.schedule.model.state import Binding, Refused, Split, State
 from headrace.schedule.model.statements import defined
 from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, Tensor, whole
+from headrace.schedule.model.tidy.cleanup import drop_dead
 
 UNROLL_LIMIT = 1024
 Run = Callable[[State, Block], None]

@@ -12,17 +12,17 @@ from xdsl.dialects.func import FuncOp
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.schedule.graph import CoreClass, Statement, TileGraph
-from headrace.schedule.model.cleanup import drop_dead, number_inits, share, simplify_reshapes
-from headrace.schedule.model.contraction import recognise_all
-from headrace.schedule.model.dims import unify
 from headrace.schedule.model.entry import bindings, entry, grid_of, memory_arguments
 from headrace.schedule.model.evaluate import evaluate
-from headrace.schedule.model.hoisting import hoisted
-from headrace.schedule.model.rounds import Piece, core_classes
 from headrace.schedule.model.state import Split, State
 from headrace.schedule.model.statements import names
 from headrace.schedule.model.tensors import Constant, Integer
-from headrace.schedule.model.work import work_of
+from headrace.schedule.model.tidy.cleanup import drop_dead, number_inits, share, simplify_reshapes
+from headrace.schedule.model.tidy.contraction import recognise_all
+from headrace.schedule.model.tidy.dims import unify
+from headrace.schedule.model.tidy.hoisting import hoisted
+from headrace.schedule.model.tidy.rounds import Piece, core_classes
+from headrace.schedule.model.work.total import work_of
 
 
 def model(

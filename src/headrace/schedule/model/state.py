@@ -23,9 +23,9 @@ from headrace.schedule.graph import (
     Value,
     View,
 )
-from headrace.schedule.model import number as nm
-from headrace.schedule.model.body import Body
-from headrace.schedule.model.number import NotLinear, Num
+from headrace.schedule.model.algebra import number as nm
+from headrace.schedule.model.algebra.number import NotLinear, Num
+from headrace.schedule.model.bodies.body import Body
 from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, Tensor, is_whole, through
 
 

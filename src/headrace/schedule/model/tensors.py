@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headrace.schedule.graph import Axis
-from headrace.schedule.model.number import Num
+from headrace.schedule.model.algebra.number import Num
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from xdsl.ir.affine import (
 )
 from xdsl.ir.affine.affine_set import AffineConstraintKind
 
-from headrace.schedule.model import number as nm
-from headrace.schedule.model.number import Num, Ranges
+from headrace.schedule.model.algebra import number as nm
+from headrace.schedule.model.algebra.number import Num, Ranges
 
 _KIND = AffineBinaryOpKind
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headrace.schedule.graph import Load, Loop, Store
-from headrace.schedule.model import number as nm
-from headrace.schedule.model.body import from_linear
+from headrace.schedule.model.algebra import number as nm
+from headrace.schedule.model.bodies.body import from_linear
 from headrace.schedule.model.state import State
 from headrace.schedule.model.statements import everything, same_view
 

@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Operation, SSAValue
 
 from headrace.schedule.model.attributes import integers, static_shape
-from headrace.schedule.model.layout import insert, reshape
-from headrace.schedule.model.pointwise import constant_op
+from headrace.schedule.model.ops.layout import insert, reshape
+from headrace.schedule.model.ops.pointwise import constant_op
 from headrace.schedule.model.state import Binding, Refused, State
 from headrace.schedule.model.tensors import AnyTensor, Filled, reshape_units, select, slice_of
 

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAt
 from xdsl.ir import Attribute, Operation
 
 from headrace.schedule.model.attributes import dtype_of, literal
-from headrace.schedule.model.scalars import integer
+from headrace.schedule.model.bodies.scalars import integer
 from headrace.schedule.model.state import Refused
 from headrace.schedule.model.tensors import Constant, Integer
 

@@ -9,12 +9,12 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from headrace.ir.text import location
 from headrace.schedule.graph import Axis
-from headrace.schedule.model import affine
+from headrace.schedule.model.algebra import affine
+from headrace.schedule.model.algebra.number import NotLinear, Num
 from headrace.schedule.model.attributes import dtype_of, literal
-from headrace.schedule.model.body import Body, Operand
-from headrace.schedule.model.number import NotLinear, Num
-from headrace.schedule.model.scalar_ops import SCALAR_OPS, attribute, constant
-from headrace.schedule.model.scalars import fold
+from headrace.schedule.model.bodies.body import Body, Operand
+from headrace.schedule.model.bodies.scalar_ops import SCALAR_OPS, attribute, constant
+from headrace.schedule.model.bodies.scalars import fold
 from headrace.schedule.model.state import Refused, State
 from headrace.schedule.model.tensors import Constant, Filled, Integer, Tensor
 

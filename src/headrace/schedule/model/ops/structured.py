@@ -10,11 +10,12 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from headrace.ir.text import location
 from headrace.schedule.graph import Axis, Dim, Out
-from headrace.schedule.model import affine, argument
-from headrace.schedule.model.body import Body, Operand
-from headrace.schedule.model.combiners import Combination, identity, recognise
-from headrace.schedule.model.number import NotLinear, Num
-from headrace.schedule.model.regions import Locals, coordinate, evaluate, operand
+from headrace.schedule.model.algebra import affine
+from headrace.schedule.model.algebra.number import NotLinear, Num
+from headrace.schedule.model.bodies import argument
+from headrace.schedule.model.bodies.body import Body, Operand
+from headrace.schedule.model.bodies.combiners import Combination, identity, recognise
+from headrace.schedule.model.bodies.regions import Locals, coordinate, evaluate, operand
 from headrace.schedule.model.state import Refused, State
 from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, Tensor, through, whole
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from headrace.ir.diagnostics import Location
 from headrace.schedule.graph import Compute, Insert, Load, Loop, Reshape, Statement, Store, Value
-from headrace.schedule.model.body import pruned
+from headrace.schedule.model.bodies.body import pruned
 from headrace.schedule.model.statements import everything, has_stores, makes, reads, renamed
 
 

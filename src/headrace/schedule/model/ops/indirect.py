@@ -10,13 +10,13 @@ from xdsl.ir import Operation
 
 from headrace.numbers.dtypes import is_integer
 from headrace.schedule.graph import Indirect, View
-from headrace.schedule.model import affine
-from headrace.schedule.model import number as nm
+from headrace.schedule.model.algebra import affine
+from headrace.schedule.model.algebra import number as nm
+from headrace.schedule.model.algebra.number import NotLinear, Num
 from headrace.schedule.model.attributes import integers, literal
-from headrace.schedule.model.body import from_linear, linear
-from headrace.schedule.model.number import NotLinear, Num
+from headrace.schedule.model.bodies.body import from_linear, linear
+from headrace.schedule.model.ops.views import check_shape, leaves, order_of
 from headrace.schedule.model.state import MemoryView, Part, Refused, State, Tile
-from headrace.schedule.model.views import check_shape, leaves, order_of
 
 
 @dataclass(frozen=True)

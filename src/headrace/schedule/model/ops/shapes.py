@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 from xdsl.ir.affine import AffineMap
 
-from headrace.schedule.model import slices
 from headrace.schedule.model.attributes import dtype_of, literal, static_shape
-from headrace.schedule.model.layout import insert, reshape
+from headrace.schedule.model.ops import slices
+from headrace.schedule.model.ops.layout import insert, reshape
+from headrace.schedule.model.ops.structured import Nest, structured
 from headrace.schedule.model.state import Binding, Refused, State
-from headrace.schedule.model.structured import Nest, structured
 from headrace.schedule.model.tensors import (
     AnyTensor,
     Filled,
@@ -88,7 +88,7 @@ def _concat(state: State, op: Operation) -> AnyTensor:
 
 
 def _dim(state: State, op: Operation) -> Binding:
-    from headrace.schedule.model.scalars import integer
+    from headrace.schedule.model.bodies.scalars import integer
 
     return integer(state.tensor(op.operands[0]).shape[state.fixed(state.integer(op.operands[1]))], "index")
 

@@ -9,10 +9,10 @@ from math import prod
 from headrace.arch.cost import FREE, Work, op_class
 from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.graph import Compute, CoreClass, Load, Loop, Out, Scalar, Store
-from headrace.schedule.model.footprint import Footprint
-from headrace.schedule.model.masks import Mask, live_points, masks
-from headrace.schedule.model.points import Points, walk
 from headrace.schedule.model.statements import coordinate, everything, input_number
+from headrace.schedule.model.work.footprint import Footprint
+from headrace.schedule.model.work.masks import Mask, live_points, masks
+from headrace.schedule.model.work.points import Points, walk
 
 Key = tuple[str, str]
 

@@ -14,11 +14,11 @@ from headrace.ir.ktdp import LegacyMemorySpaceAttr, SpyreMemorySpaceAttr
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_known
 from headrace.schedule.graph import Indirect, View
-from headrace.schedule.model import affine
-from headrace.schedule.model import number as nm
+from headrace.schedule.model.algebra import affine
+from headrace.schedule.model.algebra import number as nm
+from headrace.schedule.model.algebra.number import Num
 from headrace.schedule.model.attributes import dtype_of, integers, literal
-from headrace.schedule.model.body import from_linear, linear
-from headrace.schedule.model.number import Num
+from headrace.schedule.model.bodies.body import from_linear, linear
 from headrace.schedule.model.state import MemoryView, Part, Refused, State, Tile
 from headrace.schedule.model.tensors import Tensor
 

@@ -10,10 +10,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_float
 from headrace.schedule.graph import Axis, Out
-from headrace.schedule.model.body import Body, Operand
-from headrace.schedule.model.combiners import chosen, identity
-from headrace.schedule.model.regions import Locals, evaluate, operand, scalar
-from headrace.schedule.model.scalar_ops import attribute
+from headrace.schedule.model.bodies.body import Body, Operand
+from headrace.schedule.model.bodies.combiners import chosen, identity
+from headrace.schedule.model.bodies.regions import Locals, evaluate, operand, scalar
+from headrace.schedule.model.bodies.scalar_ops import attribute
 from headrace.schedule.model.state import Refused, State
 from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, whole
 

@@ -23,11 +23,11 @@ from headrace.schedule.graph import (
     Store,
     Value,
 )
-from headrace.schedule.model import number as nm
-from headrace.schedule.model.accumulators import Accumulators
-from headrace.schedule.model.body import from_linear, linear
-from headrace.schedule.model.independence import is_parallel
-from headrace.schedule.model.lifting import Lift, Stays, lift_compute
+from headrace.schedule.model.algebra import number as nm
+from headrace.schedule.model.bodies.body import from_linear, linear
+from headrace.schedule.model.dissolve.accumulators import Accumulators
+from headrace.schedule.model.dissolve.independence import is_parallel
+from headrace.schedule.model.dissolve.lifting import Lift, Stays, lift_compute
 from headrace.schedule.model.state import Split, State
 
 SPLIT_LIMIT = 8

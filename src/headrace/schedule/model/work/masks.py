@@ -15,8 +15,8 @@ from math import prod
 import numpy as np
 
 from headrace.schedule.graph import Axis, Compute, Scalar, Statement
-from headrace.schedule.model.points import Points
 from headrace.schedule.model.statements import coordinate, input_number, reads
+from headrace.schedule.model.work.points import Points
 
 LOWEST = -1e29
 """A constant at or below this is minus infinity for an exponential."""

@@ -8,14 +8,14 @@ from xdsl.ir import Operation
 
 from headrace.ir.text import location
 from headrace.schedule.graph import Load, Store, View
+from headrace.schedule.model.algebra.number import Num
 from headrace.schedule.model.attributes import dtype_of
-from headrace.schedule.model.body import linear
-from headrace.schedule.model.layout import insert
-from headrace.schedule.model.number import Num
-from headrace.schedule.model.pointwise import cast
+from headrace.schedule.model.bodies.body import linear
+from headrace.schedule.model.ops.layout import insert
+from headrace.schedule.model.ops.pointwise import cast
+from headrace.schedule.model.ops.views import leaves
 from headrace.schedule.model.state import Part, Refused, State, Tile
 from headrace.schedule.model.tensors import AnyTensor, Filled, Tensor, is_whole, select, slice_of, whole
-from headrace.schedule.model.views import leaves
 
 
 def load(state: State, op: Operation) -> AnyTensor:

@@ -9,8 +9,8 @@ import numpy as np
 
 from headrace.numbers.dtypes import bit_width, is_float, is_narrow_float, numpy_dtype
 from headrace.numbers.rounding import round_to
-from headrace.schedule.model import number as nm
-from headrace.schedule.model.number import NotLinear, Num, Ranges
+from headrace.schedule.model.algebra import number as nm
+from headrace.schedule.model.algebra.number import NotLinear, Num, Ranges
 from headrace.schedule.model.tensors import Constant, Integer
 
 Known = Integer | Constant

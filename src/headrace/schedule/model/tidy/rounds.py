@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.ir.diagnostics import Location
 from headrace.schedule.graph import CoreClass, Linear, Loop, Number, PerCore, Statement, Value
-from headrace.schedule.model.dissolve import dissolved
+from headrace.schedule.model.dissolve.attempt import dissolved
 from headrace.schedule.model.state import State
 from headrace.schedule.model.statements import everything, linears, renamed, with_numbers
 

@@ -11,12 +11,12 @@ from xdsl.ir import Operation
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.graph import Axis, Out
+from headrace.schedule.model.algebra.number import Num
 from headrace.schedule.model.attributes import dtype_of, literal
-from headrace.schedule.model.body import Body
-from headrace.schedule.model.number import Num
-from headrace.schedule.model.regions import scalar
-from headrace.schedule.model.scalar_ops import attribute, constant
-from headrace.schedule.model.scalars import fold, integer
+from headrace.schedule.model.bodies.body import Body
+from headrace.schedule.model.bodies.regions import scalar
+from headrace.schedule.model.bodies.scalar_ops import attribute, constant
+from headrace.schedule.model.bodies.scalars import fold, integer
 from headrace.schedule.model.state import Binding, Refused, State
 from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, Tensor, whole
 

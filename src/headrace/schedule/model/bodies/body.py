@@ -8,8 +8,8 @@ import numpy as np
 
 from headrace.ir.diagnostics import Location
 from headrace.schedule.graph import Access, Axis, Dim, Linear, PerCore, Scalar
-from headrace.schedule.model import number as nm
-from headrace.schedule.model.number import Num
+from headrace.schedule.model.algebra import number as nm
+from headrace.schedule.model.algebra.number import Num
 from headrace.schedule.model.tensors import Constant, Integer
 
 Operand = int | Integer | Constant

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from xdsl.ir import Block, Operation, SSAValue
 
 from headrace.numbers.dtypes import is_float
-from headrace.schedule.model.body import Body, Operand
-from headrace.schedule.model.regions import scalar
-from headrace.schedule.model.scalar_ops import attribute
-from headrace.schedule.model.scalars import integer
+from headrace.schedule.model.bodies.body import Body, Operand
+from headrace.schedule.model.bodies.regions import scalar
+from headrace.schedule.model.bodies.scalar_ops import attribute
+from headrace.schedule.model.bodies.scalars import integer
 from headrace.schedule.model.tensors import Constant, Integer
 
 _COMMUTATIVE = {

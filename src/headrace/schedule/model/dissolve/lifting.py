@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.schedule.graph import Access, Axis, Compute, Dim, Linear, Loop, Out, Scalar
-from headrace.schedule.model import number as nm
-from headrace.schedule.model.body import from_linear, linear
+from headrace.schedule.model.algebra import number as nm
+from headrace.schedule.model.bodies.body import from_linear, linear
 from headrace.schedule.model.state import State
 from headrace.schedule.model.statements import coordinate
 
 if TYPE_CHECKING:
-    from headrace.schedule.model.accumulators import Accumulators
+    from headrace.schedule.model.dissolve.accumulators import Accumulators
 
 
 class Stays(Exception):

@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Indirect, Load, Store, Value, View
-from headrace.schedule.model.points import Points
+from headrace.schedule.model.work.points import Points
 
 RUN_LIMIT = 1 << 23
 """More runs than this of one access are counted as if they did not overlap."""

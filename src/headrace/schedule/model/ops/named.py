@@ -11,12 +11,12 @@ from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_float
 from headrace.schedule.graph import Axis, Out
-from headrace.schedule.model import pointwise
 from headrace.schedule.model.attributes import integers, literal
-from headrace.schedule.model.body import Body, Operand
-from headrace.schedule.model.regions import scalar
+from headrace.schedule.model.bodies.body import Body, Operand
+from headrace.schedule.model.bodies.regions import scalar
+from headrace.schedule.model.ops import pointwise
+from headrace.schedule.model.ops.structured import Nest, initial, structured
 from headrace.schedule.model.state import Refused, State
-from headrace.schedule.model.structured import Nest, initial, structured
 from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, select, whole
 
 Handler = Callable[[State, Operation], list[AnyTensor]]

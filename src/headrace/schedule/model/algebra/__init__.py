@@ -1,0 +1,1 @@
+"""Integers known when scheduling: linear forms and affine expressions over them."""

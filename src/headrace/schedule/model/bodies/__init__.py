@@ -1,0 +1,1 @@
+"""Scalar bodies: regions become SSA lists, reductions become combiners."""

@@ -1,0 +1,1 @@
+"""Author loops become iteration dims where that is provably the same."""

@@ -1,0 +1,1 @@
+"""Passes over finished statements: sharing, dead code, contractions, dim names, tiles to cores."""
