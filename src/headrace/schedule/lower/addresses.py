@@ -12,7 +12,6 @@ from headrace.schedule.lower.accesses import Access, accesses
 from headrace.schedule.lower.index import Var, variables
 from headrace.schedule.lower.tree import Block, Buffer, Function, Loop
 
-
 Touches = dict[Buffer, list[Access]]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import combinations
 
 from headrace.arch.device import Device
@@ -100,7 +100,7 @@ Meet = Callable[[int, int, bool], Meeting | None]
 def _meet(first: Access, second: Access, shift: int, corelets: int, is_alias: bool) -> Meet:
     """Return how two accesses meet when loops outer..depth-1 may differ and deeper ones are swept over."""
 
-    @lru_cache(maxsize=None)
+    @cache
     def meet(outer: int, depth: int, free: bool) -> Meeting | None:
         if is_alias:
             return Meeting((), None)

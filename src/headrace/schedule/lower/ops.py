@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from xdsl.dialects.builtin import (
@@ -28,7 +28,7 @@ INDEX = IndexType()
 DYNAMIC = -1
 
 
-@lru_cache(maxsize=None)
+@cache
 def op_class(name: str) -> Any:
     """Return the class of an op."""
     return context().get_op(name)
@@ -53,61 +53,61 @@ def make(
     return made
 
 
-@lru_cache(maxsize=None)
+@cache
 def attribute(text: str) -> Attribute:
     """Return the attribute a text stands for."""
     return TextParser(context(), text, "<attribute>").parse_attribute()
 
 
-@lru_cache(maxsize=None)
+@cache
 def scalar(dtype: str) -> Attribute:
     """Return the element type of an MLIR name."""
     return TextParser(context(), dtype, "<type>").parse_type()
 
 
-@lru_cache(maxsize=None)
+@cache
 def vector(dtype: str, shape: tuple[int, ...]) -> Any:
     """Return a vector type."""
     return VectorType(scalar(dtype), list(shape))
 
 
-@lru_cache(maxsize=None)
+@cache
 def memref(dtype: str, shape: tuple[int | None, ...]) -> Any:
     """Return a memref type; a dynamic extent is None."""
     return MemRefType(scalar(dtype), [DYNAMIC if e is None else e for e in shape])
 
 
-@lru_cache(maxsize=None)
+@cache
 def segments(*counts: int) -> Attribute:
     """Return an operandSegmentSizes property."""
     return DenseArrayBase.from_list(i32, list(counts))
 
 
-@lru_cache(maxsize=None)
+@cache
 def int32(value: int) -> Attribute:
     """Return an i32 attribute."""
     return IntegerAttr(value, i32)
 
 
-@lru_cache(maxsize=None)
+@cache
 def text(value: str) -> Attribute:
     """Return a string attribute."""
     return StringAttr(value)
 
 
-@lru_cache(maxsize=None)
+@cache
 def dense(value: float | int | bool, dtype: str, shape: tuple[int, ...]) -> Attribute:
     """Return a splat constant attribute."""
     return DenseIntOrFPElementsAttr.from_list(vector(dtype, shape), [value])
 
 
-@lru_cache(maxsize=None)
+@cache
 def affine_map(dims: int, results: tuple[AffineExpr, ...], symbols: int = 0) -> Attribute:
     """Return an affine map attribute."""
     return AffineMapAttr(AffineMap(dims, symbols, results))
 
 
-@lru_cache(maxsize=None)
+@cache
 def permutation(order: tuple[int, ...]) -> Attribute:
     """Return the map (d0, ...) -> (d_order0, d_order1, ...)."""
     return affine_map(len(order), tuple(AffineExpr.dimension(d) for d in order))
@@ -118,7 +118,7 @@ def identity(rank: int) -> Attribute:
     return permutation(tuple(range(rank)))
 
 
-@lru_cache(maxsize=None)
+@cache
 def strided(strides: tuple[int, ...]) -> Attribute:
     """Return a layout map: the sum of index x stride."""
     from headrace.ir.affine import add, mul
@@ -129,7 +129,7 @@ def strided(strides: tuple[int, ...]) -> Attribute:
     return affine_map(len(strides), (total,))
 
 
-@lru_cache(maxsize=None)
+@cache
 def box(sizes: tuple[int | str, ...], symbols: int = 0) -> Attribute:
     """Return the set 0 <= d_k < size_k; a size "s0" is symbol 0; size 1 is written d_k == 0."""
     constraints = []

@@ -266,7 +266,7 @@ class _Reader:
 
     def indirect(self, op: Any) -> Indirect:
         """Return a gather or scatter written as ktdf.opaque."""
-        name = op.template.data
+        name = op.template_name.data
         kind = {"headrace.gather": "gather", "headrace.scatter": "scatter"}.get(name)
         if kind is None:
             hint = 'known are "headrace.gather" and "headrace.scatter"'
