@@ -129,7 +129,7 @@ def _is_program(folder: Path) -> bool:
 
 
 def _argument(data: Mapping[str, Any]) -> Argument:
-    return Argument(**{key: tuple(value) if isinstance(value, list) else value for key, value in data.items()})
+    return Argument(**{**data, "shape": tuple(data["shape"])})
 
 
 def _json(path: Path) -> Any:

@@ -1,0 +1,69 @@
+"""Programs: compile, run, save, open."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import headrace
+from headrace.runtime.smoke import VECTOR_ADD
+
+X, Y = np.arange(256, dtype=np.float32), np.full(256, 2, np.float32)
+
+
+def test_the_public_api_compiles_runs_and_interprets() -> None:
+    kernel = headrace.load(VECTOR_ADD)
+    run = kernel.compile("tiny").run(x=X, y=Y)
+    np.testing.assert_array_equal(run.outputs["z"], X + Y)
+    np.testing.assert_array_equal(headrace.interpret(kernel, x=X, y=Y).outputs["z"], X + Y)
+    assert run.bound is not None and run.cycles >= run.bound.cycles
+    assert "cycles" in run.report() and "SFU" in run.report()
+
+
+def test_a_saved_program_runs_alike(tmp_path: Path) -> None:
+    program = headrace.load(VECTOR_ADD).compile("spyre")
+    program.save(tmp_path / "p")
+    again = headrace.open(tmp_path / "p")
+    first, second = program.run(x=X, y=Y), again.run(x=X, y=Y)
+    np.testing.assert_array_equal(first.outputs["z"], second.outputs["z"])
+    assert first.cycles == second.cycles
+    assert again.device.sha256 == program.device.sha256
+    assert again.dfir == program.dfir
+
+
+def test_a_program_remembers_changed_constants(tmp_path: Path) -> None:
+    half = headrace.device("spyre", overrides={"hbm.sustained_gbps": 75})
+    program = headrace.load(VECTOR_ADD).compile(half)
+    program.save(tmp_path / "p")
+    assert headrace.open(tmp_path / "p").device.memory("hbm").sustained_gbps == 75
+
+
+def test_a_folder_of_another_version_is_refused(tmp_path: Path) -> None:
+    headrace.load(VECTOR_ADD).compile("tiny").save(tmp_path / "p")
+    meta = tmp_path / "p" / "meta.json"
+    meta.write_text(json.dumps({**json.loads(meta.read_text()), "version": 0}))
+    with pytest.raises(headrace.HeadraceError, match="format 0"):
+        headrace.open(tmp_path / "p")
+
+
+def test_importing_headrace_is_cheap() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, headrace; print([m for m in ('torch', 'ortools', 'numba', 'networkx') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_unknown_names_of_the_api_say_so() -> None:
+    with pytest.raises(AttributeError, match="frobnicate"):
+        headrace.frobnicate  # noqa: B018
+    assert "load" in dir(headrace)
+
+
+def test_the_image_of_the_text_is_the_image_of_the_module() -> None:
+    program = headrace.load(VECTOR_ADD).compile("spyre")
+    assert program.reparsed().image == program.image
