@@ -67,3 +67,15 @@ def test_unknown_names_of_the_api_say_so() -> None:
 def test_the_image_of_the_text_is_the_image_of_the_module() -> None:
     program = headrace.load(VECTOR_ADD).compile("spyre")
     assert program.reparsed().image == program.image
+
+
+def test_launches_at_other_aligned_addresses_share_their_timing() -> None:
+    from headrace.numbers.memory import Memory
+    from headrace.runtime.launch import launch
+
+    program, memory = headrace.load(VECTOR_ADD).compile("tiny"), Memory(1 << 20)
+    names = [argument.name for argument in program.arguments]
+    for _ in range(3):
+        memory.allocate(128)  # shifts the next arguments by one granule
+        launch(program, {name: memory.allocate(1024) for name in names}, memory)
+    assert len(program.timings) == 1

@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace.ir.diagnostics import HeadraceError
 from headrace.numbers.dtypes import itemsize
-from headrace.numbers.memory import Memory
+from headrace.numbers.memory import ALIGNMENT, Memory
 from headrace.runtime.binding import Binding, bind
 from headrace.runtime.memory import device_memory
 from headrace.runtime.program import Program, Run
@@ -127,13 +127,13 @@ def _values(
 
 
 def _timing(program: Program, values: Mapping[str, float | int], trips: Any, is_traced: bool) -> Any:
-    """The cycles of the program; they depend on addresses only through their alignment, so alike launches share."""
+    """The cycles of the program; of an address only the bytes past a granule matter: alike launches share."""
     from headrace.machine.timing import time as simulate
 
     if trips or is_traced:
         return simulate(program.image, dict(values), program.device, trips=trips or None, is_traced=is_traced)
-    names = {a.name for a in (*program.arguments, *program.scratch) if a.kind == "memory"}
-    key = tuple((n, int(v) % 128 if n in names else v) for n, v in sorted(values.items()))
+    sizes = {a.name: itemsize(a.dtype) for a in (*program.arguments, *program.scratch) if a.kind == "memory"}
+    key = tuple((n, int(v) * sizes[n] % ALIGNMENT if n in sizes else v) for n, v in sorted(values.items()))
     if key not in program.timings:
         program.timings[key] = simulate(program.image, dict(values), program.device)
     return program.timings[key]
