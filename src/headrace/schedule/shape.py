@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.schedule.fuse import Group, Kind
-from headrace.schedule.graph import Compute, Linear, Value
+from headrace.schedule.graph import Axis, Compute, Linear, Value
 from headrace.schedule.outline import Outline, Scope
 from headrace.schedule.statements import Names
-from headrace.schedule.storage import Storage, Surface, of_access, packed, restrided, surface
+from headrace.schedule.storage import Storage, Surface, index_storage, of_access, packed, restrided, surface
 
 Homes = Mapping[str, Storage]
 
@@ -18,7 +19,8 @@ Homes = Mapping[str, Storage]
 class Operand:
     """Elements of memory a phase reads or writes.
 
-    `value` is the tensor's name, `use` tells two accesses of one value apart; `storage` says which memory.
+    `value` is the tensor's name, `use` tells two accesses of one value apart; `storage` says which memory; `index` are
+    the indices of a gather or scatter.
     """
 
     value: str
@@ -26,6 +28,7 @@ class Operand:
     storage: Storage
     surface: Surface
     use: int = 0
+    index: Operand | None = None
 
 
 @dataclass(frozen=True)
@@ -85,18 +88,15 @@ def shape(group: Group, outline: Outline, homes: Homes) -> Shape:
             if access.value in made:
                 continue
             place = storage_of(access.value, names, homes)
-            key = (access.value, surface(place, access.axes))
-            if key not in inputs:
-                dtype = names.values[access.value].dtype
-                inputs[key] = Operand(access.value, dtype, place, key[1], len(inputs))
-            reads[c, i] = inputs[key]
+            operand = _operand(access.value, names.values[access.value].dtype, place, access.axes, len(inputs))
+            key = (access.value, operand.surface, operand.index and operand.index.surface)
+            reads[c, i] = inputs.setdefault(key, operand)
         for o, out in enumerate(compute.outs):
             if isinstance(out.init, str):
                 place = storage_of(out.init, names, homes)
-                key = (out.init, surface(place, out.axes))
-                if key not in inputs:
-                    inputs[key] = Operand(out.init, names.values[out.init].dtype, place, key[1], len(inputs))
-                reads[c, -1 - o] = inputs[key]
+                operand = _operand(out.init, names.values[out.init].dtype, place, out.axes, len(inputs))
+                key = (out.init, operand.surface, operand.index and operand.index.surface)
+                reads[c, -1 - o] = inputs.setdefault(key, operand)
             made.add(out.value)
     outputs = tuple(_outputs(group, outline, homes))
     return _merged(group, tuple(inputs.values()), outputs, reads)
@@ -109,8 +109,22 @@ def _outputs(group: Group, outline: Outline, homes: Homes) -> list[Operand]:
         places = [homes[value]] if value in homes else []
         places += [of_access(store) for store in outline.stores.get(value, ())]
         for use, place in enumerate(places):
-            found.append(Operand(value, dtype, place, surface(place, axes), use))
+            found.append(_operand(value, dtype, place, axes, use))
     return found
+
+
+def _operand(value: str, dtype: str, place: Storage, axes: Sequence[Axis], use: int) -> Operand:
+    """An access as an operand; a gather or scatter has one indirect dim."""
+    direct = surface(place, axes)
+    if not place.indirect:
+        return Operand(value, dtype, place, direct, use)
+    if len(place.indirect) > 1:
+        hint = "combine the indices into one before the gather"
+        raise HeadraceError(Diagnostic("an access through two index tensors at once", hint=hint))
+    indices = index_storage(place.indirect[0][1], len(axes))
+    walked = surface(indices, axes)
+    index = Operand(f"{value}.index", indices.dtype, indices, walked, use)
+    return Operand(value, dtype, place, replace(direct, indirect=walked.strides), use, index)
 
 
 def _merged(
@@ -120,6 +134,7 @@ def _merged(
     reads: Mapping[tuple[int, int], Operand],
 ) -> Shape:
     operands = [*inputs, *outputs]
+    operands += [o.index for o in operands if o.index is not None]
     surfaces = [o.surface for o in operands]
     extents = dict(group.extents)
     roles = _roles(group)
@@ -138,9 +153,8 @@ def _merged(
         presence = [frozenset(name if d == outer else d for d in p if d != inner) for p in presence]
         merged = {d: name if m in pair else m for d, m in merged.items()}
         pair = _mergeable(extents, roles, presence, surfaces)
-    replaced = {
-        id(o): Operand(o.value, o.dtype, o.storage, s, o.use) for o, s in zip(operands, surfaces, strict=True)
-    }
+    found = {id(o): s for o, s in zip(operands, surfaces, strict=True)}
+    replaced = {id(o): _resurfaced(o, found) for o in (*inputs, *outputs)}
     order = _ordered(extents, surfaces)
     reduced = frozenset(merged[d] for d in group.reduced)
     return Shape(
@@ -152,6 +166,13 @@ def _merged(
         tuple(replaced[id(o)] for o in outputs),
         {key: replaced[id(o)] for key, o in reads.items()},
     )
+
+
+def _resurfaced(operand: Operand, found: Mapping[int, Surface]) -> Operand:
+    index = operand.index
+    if index is not None:
+        index = replace(index, surface=found[id(index)])
+    return replace(operand, surface=found[id(operand)], index=index)
 
 
 def _roles(group: Group) -> dict[str, object]:
@@ -185,12 +206,13 @@ def _mergeable(
 
 
 def _merge(found: Surface, outer: str, inner: str, name: str) -> Surface:
-    strides = dict(found.strides)
-    step = strides.pop(inner, None)
-    strides.pop(outer, None)
-    if step is not None:
-        strides[name] = step
-    return Surface(found.base, tuple(strides.items()))
+    def joined(old: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+        strides = dict(old)
+        step = strides.pop(inner, None)
+        strides.pop(outer, None)
+        return (*strides.items(), *([(name, step)] if step is not None else []))
+
+    return Surface(found.base, joined(found.strides), joined(found.indirect))
 
 
 def _ordered(extents: Mapping[str, int], surfaces: Sequence[Surface]) -> list[str]:
@@ -198,7 +220,7 @@ def _ordered(extents: Mapping[str, int], surfaces: Sequence[Surface]) -> list[st
 
     def weight(dim: str) -> tuple[int, int]:
         with_dim = [s for s in surfaces if s.stride(dim)]
-        widest = max(with_dim, key=lambda s: len(s.strides), default=None)
+        widest = max(with_dim, key=lambda s: len(s.dims), default=None)
         return (-widest.stride(dim) if widest else 0, list(extents).index(dim))
 
     return sorted(extents, key=weight)

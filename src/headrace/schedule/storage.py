@@ -9,6 +9,9 @@ from typing import Literal
 from headrace.schedule.graph import Axis, Indirect, Linear, Load, Store
 from headrace.schedule.linear import add, scale
 
+ROW = 1 << 40
+"""The stride a row of a gather stands for where only the order of strides counts."""
+
 Kind = Literal["argument", "scratch", "lx"]
 
 
@@ -16,7 +19,8 @@ Kind = Literal["argument", "scratch", "lx"]
 class Storage:
     """Element (a0, a1, ...) of a value lies at base + sum of a_k x strides[k], in elements of `dtype` of memory `name`.
 
-    `indirect` lists the dims of a gather or scatter: (stride, Indirect), the loaded integer times the stride is added.
+    `indirect` lists the dims of a gather or scatter: (stride, Indirect), the loaded integer times the stride is added;
+    `rows` is the extent of the first of them.
     """
 
     kind: Kind
@@ -25,15 +29,19 @@ class Storage:
     base: Linear
     strides: tuple[int, ...]
     indirect: tuple[tuple[int, Indirect], ...] = ()
+    rows: int = 1
 
 
 def of_access(statement: Load | Store) -> Storage:
     """Return where the value of a Load comes from or the value of a Store goes to."""
     view = statement.view
+    found = {i.view_dim for i in statement.indirect}
     strides = tuple(0 if axis is None else view.strides[axis] for axis in statement.axes)
-    base = add(view.start, *(scale(o, s) for o, s in zip(statement.origin, view.strides, strict=True)))
+    direct = [(o, s) for d, (o, s) in enumerate(zip(statement.origin, view.strides, strict=True)) if d not in found]
+    base = add(view.start, *(scale(o, s) for o, s in direct))
     indirect = tuple((view.strides[i.view_dim], i) for i in statement.indirect)
-    return Storage("argument", view.arg, view.dtype, base, strides, indirect)
+    rows = view.sizes[statement.indirect[0].view_dim] if statement.indirect else 1
+    return Storage("argument", view.arg, view.dtype, base, strides, indirect, rows)
 
 
 def packed(shape: Sequence[int]) -> tuple[int, ...]:
@@ -74,19 +82,27 @@ def restrided(shape: Sequence[int], strides: Sequence[int], target: Sequence[int
 
 @dataclass(frozen=True)
 class Surface:
-    """An access as addresses: element index = base + sum over dims of coordinate x strides[dim]."""
+    """An access as addresses: element index = base + sum over dims of coordinate x strides[dim].
+
+    `indirect` are the dims (with their strides in the index) that walk a table of indices instead.
+    """
 
     base: Linear
     strides: tuple[tuple[str, int], ...]
+    indirect: tuple[tuple[str, int], ...] = ()
 
     def stride(self, dim: str) -> int:
-        """Return the elements between neighbours along a dim (0: the access does not move with it)."""
-        return dict(self.strides).get(dim, 0)
+        """Return the elements between neighbours along a dim (0: the access does not move with it).
+
+        Dims that choose a row through an index count as slower than all others, in the order of the index.
+        """
+        return dict(self.strides).get(dim, 0) or dict(self.indirect).get(dim, 0) * ROW
 
     @property
     def dims(self) -> tuple[str, ...]:
         """The dims the access moves with, largest stride first."""
-        return tuple(d for d, _ in sorted(self.strides, key=lambda item: -item[1]))
+        slow = sorted(self.indirect, key=lambda item: -item[1])
+        return tuple(d for d, _ in (*slow, *sorted(self.strides, key=lambda item: -item[1])))
 
 
 def surface(storage: Storage, axes: Sequence[Axis]) -> Surface:
@@ -98,3 +114,14 @@ def surface(storage: Storage, axes: Sequence[Axis]) -> Surface:
         if axis.dim is not None:
             strides[axis.dim] = strides.get(axis.dim, 0) + stride
     return Surface(base, tuple((d, s) for d, s in strides.items() if s))
+
+
+def index_storage(found: Indirect, rank: int) -> Storage:
+    """Return where the indices of a gather lie, by the axes of the value of `rank` axes."""
+    view = found.index
+    base = add(view.start, *(scale(o, s) for o, s in zip(found.origin, view.strides, strict=True)))
+    strides = [0] * rank
+    for axis, stride in zip(found.axes, view.strides, strict=True):
+        if axis is not None:
+            strides[axis] += stride
+    return Storage("argument", view.arg, view.dtype, base, tuple(strides))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects import builtin
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
@@ -207,6 +208,35 @@ class Emitter:
                 operands += [[end[0]], [], []]
                 properties[f"static_{side}_sizes"] = mlir.dense([end[1]])
         self.add(ktdf.DataTransferOp.build(operands=operands, properties=properties, attributes=attributes))
+
+    def subview(self, box: Box) -> SSAValue:
+        """Return a box of a memref as a memref; the memref itself if the box is all of it."""
+        shape = box.memory.type.get_shape()  # type: ignore[attr-defined]
+        if all(not i.terms and i.const == 0 for i in box.corner) and tuple(shape) == tuple(box.sizes):
+            return box.memory
+        offsets = [DYNAMIC_INDEX if i.terms else i.const for i in box.corner]
+        properties = {
+            "static_offsets": mlir.dense(offsets),
+            "static_sizes": mlir.dense(box.sizes),
+            "static_strides": mlir.dense([1] * len(box.sizes)),
+        }
+        dynamic = [self.value(i) for i in box.corner if i.terms]
+        kind = mlir.subview(box.memory.type, tuple(box.sizes))
+        op = mlir.op("memref.subview").build(
+            operands=[box.memory, dynamic, [], []], properties=properties, result_types=[kind]
+        )
+        return self.add(op)
+
+    def indirect(self, template: str, index: SSAValue, table: SSAValue, tile: SSAValue) -> None:
+        """Append a gather (table to tile) or a scatter (tile to table) along the first dim of the table."""
+        first, last = (table, tile) if template.endswith("gather") else (tile, table)
+        op = ktdf.OpaqueOp.build(
+            operands=[[index, first], [last]],
+            properties={"template_name": builtin.StringAttr(template)},
+            attributes={"headrace.dim": builtin.IntegerAttr(0, builtin.i64)},
+            result_types=[[]],
+        )
+        self.block.add_op(op)
 
 
 class Pipeline:

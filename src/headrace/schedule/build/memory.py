@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -16,7 +17,7 @@ from headrace.ir.ktdp.spaces import memory_space
 from headrace.ir.ktdp.views import ConstructMemoryViewOp
 from headrace.schedule.build import mlir, percore
 from headrace.schedule.build.emitter import Box, Emitter
-from headrace.schedule.build.indices import Index
+from headrace.schedule.build.indices import Index, of
 from headrace.schedule.graph import Linear, Number
 from headrace.schedule.linear import digits, upper
 from headrace.schedule.shape import Operand
@@ -26,11 +27,15 @@ Origin = Mapping[str, Index]
 
 @dataclass(frozen=True)
 class Buffered:
-    """An operand as a stage addresses it: a memref whose dims are `dims` (None: extent 1), cornered at `base`."""
+    """An operand as a stage addresses it: a memref whose dims are `dims` (None: extent 1), cornered at `base`.
+
+    `index` is the buffer of the indices by which it is gathered or scattered.
+    """
 
     memory: SSAValue
     dims: tuple[str | None, ...]
     base: tuple[Index, ...]
+    index: Buffered | None = None
 
     def box(
         self, at: Mapping[str, Index], sizes: Mapping[str, int], order: Sequence[str] | None = None
@@ -123,23 +128,37 @@ class Memory:
         )
         return Buffered(memory, tuple(ranked), tuple(self.number(found[p]) for p in place))
 
-    def _construct(self, arg: str, dtype: str, sizes: tuple[int, ...], strides: tuple[int, ...]) -> SSAValue:
-        key = (arg, dtype, sizes, strides)
-        if key not in self._views:
-            properties = {
-                "static_sizes": mlir.dense(sizes),
-                "static_strides": mlir.dense(strides),
-                "memory_space": memory_space("global"),
-                "coordinate_set": box_set(sizes),
-            }
+    def table(self, operand: Operand, extents: Mapping[str, int]) -> Buffered:
+        """Return the table of a gather: the dim of rows first, then the operand's other dims; rows start at row 0."""
+        stride, _ = operand.storage.indirect[0]
+        dims = [d for d in operand.surface.dims if d in dict(operand.surface.strides)]
+        sizes = (operand.storage.rows, *(extents[d] for d in dims))
+        strides = (stride, *(operand.surface.stride(d) for d in dims))
+        memory = self._construct(operand.storage.name, operand.dtype, sizes, strides, operand.surface.base)
+        return Buffered(memory, (None, *dims), (Index(0),) * len(sizes))
+
+    def _construct(
+        self, arg: str, dtype: str, sizes: tuple[int, ...], strides: tuple[int, ...], start: Linear = Linear()
+    ) -> SSAValue:
+        """A view of an argument from element `start` on; at the head of the function unless a loop moves it."""
+        key = (arg, dtype, sizes, strides, start)
+        if key in self._views:
+            return self._views[key]
+        with self.emit.at_head() if not start.terms else nullcontext():
             made = ConstructMemoryViewOp.build(
-                operands=[self.arguments[arg], [], []],
-                properties=properties,
+                operands=[self.emit.value(of(self.arguments[arg]) + self.number(start)), [], []],
+                properties={
+                    "static_sizes": mlir.dense(sizes),
+                    "static_strides": mlir.dense(strides),
+                    "memory_space": memory_space("global"),
+                    "coordinate_set": box_set(sizes),
+                },
                 result_types=[mlir.view(sizes, strides, dtype)],
             )
-            with self.emit.at_head():
-                self._views[key] = self.emit.add(made, self._named(f"{arg}_view"))
-        return self._views[key]
+            found: SSAValue = self.emit.add(made, self._named(f"{arg}_view"))
+        if not start.terms:
+            self._views[key] = found
+        return found
 
     def _home(self, operand: Operand, extents: Mapping[str, int]) -> Buffered:
         """A whole value in the scratchpad, seen as an array whose dims are the access's."""

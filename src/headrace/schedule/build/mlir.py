@@ -70,3 +70,9 @@ def dense(values: Sequence[int]) -> Any:
 def op(name: str) -> Any:
     """Return the class of an op, as our context spells it."""
     return context().get_op(name)
+
+
+def subview(source: Any, sizes: tuple[int, ...]) -> Any:
+    """Return the type of a box of a memref, its strides unknown."""
+    layout = builtin.StridedLayoutAttr([None] * len(sizes), None)
+    return MemRefType(source.element_type, sizes, layout, source.memory_space)

@@ -37,7 +37,8 @@ def selected(emit: Emitter, buffers: Sequence[Buffered], number: Index) -> Buffe
     made = emit.add(
         ktdf.SelectMemrefOp.build(operands=[phase, memories], result_types=[memories[0].type]), "copy"
     )
-    return Buffered(made, buffers[0].dims, buffers[0].base)
+    indices = [b.index for b in buffers if b.index is not None]
+    return Buffered(made, buffers[0].dims, buffers[0].base, selected(emit, indices, number) if indices else None)
 
 
 class Slots:

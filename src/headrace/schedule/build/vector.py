@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import DenseArrayBase, i64
 
 from headrace.arch.device import Device
 from headrace.schedule.build import rows
-from headrace.schedule.build.emitter import Emitter
+from headrace.schedule.build.emitter import Box, Emitter
 from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered, Memory
 from headrace.schedule.build.share import Share
@@ -70,23 +70,51 @@ def load_whole(phase: Phase, operand: Operand) -> Buffered:
 
 def buffers(phase: Phase, operand: Operand, tile: Mapping[str, int], copies: int) -> list[Buffered]:
     """Buffers for one tile of an operand, of the rank of its view in device memory."""
-    place = phase.memory.operand(operand, phase.shape.extents)
-    sizes = [1 if d is None else tile[d] for d in place.dims]
-    stem = f"{operand.storage.name}_tile"
+    if operand.index is not None:
+        dims: tuple[str | None, ...] = operand.surface.dims
+        indices = buffers(phase, operand.index, tile, copies)
+    else:
+        dims = phase.memory.operand(operand, phase.shape.extents).dims
+        indices = [None] * copies  # type: ignore[list-item]
+    sizes = [1 if d is None else tile[d] for d in dims]
     zero = (Index(0),) * len(sizes)
-    return [Buffered(phase.memory.alloc(sizes, operand.dtype, stem), place.dims, zero) for _ in range(copies)]
+    return [
+        Buffered(phase.memory.alloc(sizes, operand.dtype, f"{operand.storage.name}_tile"), dims, zero, index)
+        for index in indices
+    ]
 
 
 def load(
     phase: Phase, operand: Operand, buffer: Buffered, origin: Mapping[str, Index], tile: Mapping[str, int]
 ) -> None:
     """Emit the transfer of a tile from device memory, marked if several cores read the same."""
+    if operand.index is not None:
+        assert buffer.index is not None
+        load(phase, operand.index, buffer.index, origin, tile)
+        walk(phase, "headrace.gather", operand, buffer, origin, tile)
+        return
     place = phase.memory.operand(operand, phase.shape.extents, [d for d in buffer.dims if d is not None])
     attributes: dict[str, Any] = {}
     if key(operand) in phase.plan.multicast:
         found = groups(operand.surface.base, len(phase.cores))
         attributes["headrace.multicast_groups"] = DenseArrayBase.from_list(i64, found)
     phase.emit.transfer(place.box(origin, tile), buffer.box({}, tile), **attributes)
+
+
+def walk(
+    phase: Phase,
+    template: str,
+    operand: Operand,
+    buffer: Buffered,
+    origin: Mapping[str, Index],
+    tile: Mapping[str, int],
+) -> None:
+    """Emit a gather into a buffer or a scatter from it, by the indices beside it."""
+    assert buffer.index is not None
+    table = phase.memory.table(operand, phase.shape.extents)
+    box = table.box(origin, tile)
+    rows_first = Box(box.memory, box.corner, (operand.storage.rows, *box.sizes[1:]))
+    phase.emit.indirect(template, buffer.index.memory, phase.emit.subview(rows_first), buffer.memory)
 
 
 def _part(phase: Phase, part: Part, kept: Mapping[Operand, Buffered]) -> None:
@@ -122,7 +150,7 @@ def shifted(place: Buffered, origin: Mapping[str, Index]) -> Buffered:
     base = tuple(
         b if d is None else b + origin.get(d, Index(0)) for d, b in zip(place.dims, place.base, strict=True)
     )
-    return Buffered(place.memory, place.dims, base)
+    return Buffered(place.memory, place.dims, base, place.index)
 
 
 def store_tile(
@@ -135,9 +163,18 @@ def store_tile(
     with phase.emit.pipeline() as pipe, pipe.stage(phase.units.storer):
         for o in outgoing:
             source = targets[o.value]
+            if o.index is not None:
+                _scatter(phase, o, source, origin, tile)
+                continue
             order = [d for d in source.dims if d is not None]
             place = phase.memory.operand(o, phase.shape.extents, order)
             phase.emit.transfer(source.box({}, tile), place.box(origin, tile))
+
+
+def _scatter(
+    phase: Phase, operand: Operand, source: Buffered, origin: Mapping[str, Index], tile: Mapping[str, int]
+) -> None:
+    walk(phase, "headrace.scatter", operand, source, origin, tile)
 
 
 def _compute(
