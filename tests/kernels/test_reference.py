@@ -3,15 +3,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.kernels import KERNELS, VARIANTS, kernel_text
+from benchmarks.kernels import BENCHMARKS, KERNELS, VARIANTS, benchmark_text, kernel_text
 
 from headrace.ir.arguments import arguments
-from headrace.ir.text import load_file, parse
+from headrace.ir.text import load_file, parse, print_module
 from headrace.ir.verify import verify
 from headrace.numbers.dtypes import itemsize, numpy_dtype
 from headrace.numbers.memory import Memory
 from headrace.numbers.tolerance import assert_close
-from headrace.semantics.plain import interpret
+from headrace.semantics.plain import Report, interpret
 
 from .expected import Case, case
 
@@ -29,7 +29,7 @@ EXAMPLE_EXTENTS: dict[str, dict[str, Any]] = {
 }
 
 
-def _check(module: Any, wanted: Case) -> None:
+def _check(module: Any, wanted: Case) -> Report:
     assert not verify(module)
     memory = Memory(2**28)
     starts: dict[str, float | int] = dict(wanted.scalars)
@@ -57,12 +57,21 @@ def _check(module: Any, wanted: Case) -> None:
         magnitude=wanted.magnitude,
         name=wanted.output,
     )
+    return report
 
 
 @pytest.mark.parametrize("name", sorted(KERNELS))
-def test_the_example_kernel_computes_what_its_comment_says(name):
+def test_the_example_kernel_computes_what_its_comment_says_within_a_scratchpad(name):
     module = load_file(EXAMPLES / f"{name}.mlir")
-    _check(module, case(name, EXAMPLE_EXTENTS[name]))
+    report = _check(module, case(name, EXAMPLE_EXTENTS[name]))
+    assert report.lx_peak_bytes <= 2 * 2**20
+    again = print_module(module)
+    assert print_module(parse(again)) == again
+
+
+@pytest.mark.parametrize("name", sorted(BENCHMARKS))
+def test_the_benchmark_kernel_is_valid(name):
+    assert not verify(parse(benchmark_text(name)))
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from xdsl.ir.affine import AffineExpr, AffineSet
 
 from headrace.numbers.dtypes import itemsize, numpy_dtype
-from headrace.semantics.affine import Linear, contains, evaluate, linear
+from headrace.semantics.affine import Linear, contains, evaluate
 
 Array = np.ndarray[Any, Any]
 
@@ -58,10 +57,11 @@ class Distributed:
 @dataclass(frozen=True)
 class Subscript:
     """One coordinate of an access: a map of captured integers and the tile's variables, or the integer that
-    `index` holds at such coordinates."""
+    `index` holds at such coordinates. `form` is the map when it is a single linear one."""
 
     maps: tuple[AffineExpr, ...]
     index: View | Distributed | None = None
+    form: Linear | None = None
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ def _window(tile: Tile, is_strict: bool) -> Array | None:
     item = itemsize(view.dtype)
     ends: list[tuple[int, int]] = []
     for subscript, size, stride in zip(tile.subscripts, view.sizes, view.strides, strict=True):
-        form = form_of(subscript.maps[0], len(dims)) if subscript.index is None else None
+        form = subscript.form
         if form is None:
             return None
         first = form.const + sum(c * x for c, x in zip(form.coefficients, dims, strict=True))
@@ -245,9 +245,3 @@ def _window(tile: Tile, is_strict: bool) -> Array | None:
             raise OutOfBounds([at for at, _ in ends], view.sizes)
         return None
     return memory_window(view, start, tile.shape, tuple(steps))
-
-
-@lru_cache(maxsize=4096)
-def form_of(expression: AffineExpr, dims: int) -> Linear | None:
-    """`linear`, remembered."""
-    return linear(expression, dims)

@@ -188,7 +188,7 @@ def contraction(frame: Frame, op: Operation, maps: Sequence[AffineMap]) -> Array
     values = [frame.array(op, v) for v in ins]
     start = frame.get(outs[0])
     try:
-        sizes = extents(maps, [*(v.shape for v in values), start.shape])
+        sizes = extents(tuple(maps), (*(v.shape for v in values), start.shape))
         used = {d for e in maps[-1].results for d in e.used_dims()}
         domain = Domain(sizes, tuple(d for d in range(len(sizes)) if d not in used))
         total = contract(over(values[0], maps[0], sizes), over(values[1], maps[1], sizes), domain)
@@ -258,7 +258,7 @@ def _pooling(frame: Frame, op: Operation) -> Sequence[Any]:
         how, "minimum" if is_float(dtype) else "mins"
     )
     try:
-        sizes = extents(maps, [image.shape, window.shape, start.shape])
+        sizes = extents(maps, (image.shape, window.shape, start.shape))
         view = over(image, maps[0], sizes)
     except (ValueError, OutOfBounds) as error:
         raise frame.error(op, str(error)) from None

@@ -14,7 +14,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
 from headrace.numbers.dtypes import itemsize
 from headrace.numbers.rounding import cast
 from headrace.semantics.access import Distributed, OutOfBounds, Subscript, Tile, View, load, store
-from headrace.semantics.affine import box, contains, evaluate, permutation
+from headrace.semantics.affine import box, contains, evaluate, linear, permutation
 from headrace.semantics.frame import Frame, Handler, element_type, known_element_type
 
 Array = np.ndarray[Any, Any]
@@ -103,19 +103,31 @@ def _access_tile(frame: Frame, op: Any) -> Sequence[Any]:
 def _displaced(rank: int) -> tuple[Subscript, ...]:
     """Coordinate d is the anchor's plus the displacement's: one captured integer and one variable each."""
     dims = [AffineExpr.dimension(d) for d in range(2 * rank)]
-    return tuple(Subscript((dims[d] + dims[rank + d],)) for d in range(rank))
+    return tuple(_direct(dims[d] + dims[rank + d], 2 * rank) for d in range(rank))
+
+
+def _direct(map: AffineExpr, dims: int) -> Subscript:
+    return Subscript((map,), form=linear(map, dims))
 
 
 def _indirect_access_tile(frame: Frame, op: Any) -> Sequence[Any]:
     base = _base(frame, op)
+    direct: tuple[Subscript | None, ...] = frame.once("subscripts", op, lambda: _subscripts(op))
     indices = iter(frame.get(v) for v in op.indirect_memrefs)
     subscripts = tuple(
-        Subscript(tuple(map.data.results), next(indices) if kind.value.data else None)
-        for kind, map in zip(op.per_dim_subscript_kinds, op.per_dim_subscript_maps, strict=True)
+        s or Subscript(tuple(map.data.results), next(indices))
+        for s, map in zip(direct, op.per_dim_subscript_maps, strict=True)
     )
     captured, symbols = frame.integers(op.captured_variables), frame.integers(op.symbol_operands)
     order: AffineMap = op.variables_space_order.data
     return [_walk(frame, op, base, captured, subscripts, op.variables_space_set.data, order, symbols)]
+
+
+def _subscripts(op: Any) -> tuple[Subscript | None, ...]:
+    """The direct subscripts of an indirect access tile, None for the others."""
+    kinds = [bool(kind.value.data) for kind in op.per_dim_subscript_kinds]
+    maps = [map.data for map in op.per_dim_subscript_maps]
+    return tuple(None if k else _direct(m.results[0], m.num_dims) for k, m in zip(kinds, maps, strict=True))
 
 
 def _base(frame: Frame, op: Any) -> View | Distributed:
@@ -166,7 +178,10 @@ def _reordered(subscripts: tuple[Subscript, ...], fixed: int, turn: tuple[int, .
     """Subscripts of a set that lives in the tile's space: displacement d is the tile's dim `turn[d]`."""
     dims = [AffineExpr.dimension(k) for k in range(fixed)] + [AffineExpr.dimension(fixed + d) for d in turn]
     replaced = [tuple(e.replace_dims_and_symbols(dims, []) for e in s.maps) for s in subscripts]
-    return tuple(Subscript(maps, s.index) for maps, s in zip(replaced, subscripts, strict=True))
+    return tuple(
+        Subscript(maps, s.index, None if s.index is not None else linear(maps[0], len(dims)))
+        for maps, s in zip(replaced, subscripts, strict=True)
+    )
 
 
 def _scattered(

@@ -53,7 +53,7 @@ def run(frame: Frame, nest: Nest) -> list[Array]:
     inputs = [frame.array(nest.op, v) for v in nest.inputs]
     starts = [frame.get(v) for v in nest.outputs]
     try:
-        sizes = extents(nest.maps, [*(x.shape for x in inputs), *(s.shape for s in starts)])
+        sizes = extents(nest.maps, (*(x.shape for x in inputs), *(s.shape for s in starts)))
         domain = Domain(sizes, nest.reductions)
         views = [over(x, m, sizes) for x, m in zip(inputs, nest.maps, strict=False)]
         results = [_result(frame, nest, k, start) for k, start in enumerate(starts)]

@@ -6,14 +6,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
-from headrace.semantics.access import OutOfBounds, form_of
-from headrace.semantics.affine import Linear, evaluate, open_grid
+from headrace.semantics.access import OutOfBounds
+from headrace.semantics.affine import Linear, evaluate, linear, open_grid
 
 Array = np.ndarray[Any, Any]
 Block = tuple[slice, ...]
@@ -40,7 +41,8 @@ class Domain:
         return math.prod(self.extents[d] for d in self.reductions)
 
 
-def extents(maps: Sequence[AffineMap], shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+@lru_cache(maxsize=4096)
+def extents(maps: tuple[AffineMap, ...], shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     """The extent of every dim: that of an operand axis it walks alone. ValueError when operands disagree."""
     found: dict[int, int] = {}
     for map, shape in zip(maps, shapes, strict=True):
@@ -64,13 +66,28 @@ def over(array: Array, map: AffineMap, domain: Sequence[int], writeable: bool = 
 
     A view of the array for linear maps, a copy otherwise. OutOfBounds when the map leaves the array.
     """
-    forms = [form_of(e, len(domain)) for e in map.results]
+    order, index, forms = _reading(map)
+    if order is not None:
+        return np.asarray(array.transpose(order)[index])
     if 0 in domain:
         used = {d for e in map.results for d in e.used_dims()}
         return np.empty([n if d in used else 1 for d, n in enumerate(domain)], array.dtype)
-    if any(f is None for f in forms):
+    if forms is None:
         return _gathered(array, map, domain)
-    return _strided(array, [f for f in forms if f is not None], domain, writeable)
+    return _strided(array, forms, domain, writeable)
+
+
+@lru_cache(maxsize=4096)
+def _reading(map: AffineMap) -> tuple[tuple[int, ...] | None, Any, tuple[Linear, ...] | None]:
+    """How an operand is seen through a map: axes to reorder and unit axes to add when the results are different
+    dims; linear forms of the results when all of them are linear."""
+    dims = [e.position if isinstance(e, AffineDimExpr) else -1 for e in map.results]
+    if -1 not in dims and len(set(dims)) == len(dims):
+        order = tuple(dims.index(d) for d in sorted(dims))
+        index = [slice(None) if d in dims else None for d in range(map.num_dims)]
+        return order, (*index, ...), None
+    forms = [linear(e, map.num_dims) for e in map.results]
+    return None, None, None if None in forms else tuple(f for f in forms if f is not None)
 
 
 def _strided(array: Array, forms: Sequence[Linear], domain: Sequence[int], writeable: bool) -> Array:
