@@ -304,7 +304,7 @@ class Engine:
         if not left:
             return True
         self._wake(unit)
-        if unit.is_compute and left > 1 and running.looks < LOOKS:
+        if unit.is_compute and left > 1 and running.looks < LOOKS and not running.is_led:
             running.looks += 1
             for moved in self.steady.look(unit):
                 moved.waits_for = None

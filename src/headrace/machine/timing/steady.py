@@ -18,9 +18,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.machine.timing.fifo import Fifo
+from headrace.machine.timing.solve import solve
 from headrace.machine.timing.unit import CAUSES, Running, SimulatedUnit
 
 State = tuple[Any, ...]
+CHUNK = 4096
+"""Most iterations solved at once; longer streams look for a period first."""
 Amounts = tuple[int, ...]
 """Time passed, then for each member: iterations done, then ticks spent by cause."""
 
@@ -41,18 +44,57 @@ class SteadyStates:
     def __init__(self, units: Sequence[SimulatedUnit]) -> None:
         self.units = units
         self.next: dict[State, tuple[State, Amounts]] = {}
+        self.solved: dict[tuple[State, int], tuple[State, Amounts]] = {}
 
     def look(self, leader: SimulatedUnit) -> list[SimulatedUnit]:
-        """Note the state of a unit's component and jump as far as its future is known; return who moved."""
-        component = self._component(leader)
+        """Move a unit's component on as far as its future can be told from here; return who moved."""
         running = _running(leader)
+        component = self._component(leader)
         if component is None:
             running.seen = None
             return []
         members, fifos = component
+        if leader is not next(unit for unit in members if unit.is_compute):
+            running.is_led = True
+            return []
         for fifo in fifos:
             fifo.settle(self.units[fifo.sender].clock)
         state = self._state(members, fifos, leader.clock)
+        left = min(_running(unit).left for unit in members)
+        if not running.is_stubborn and 1 < left <= CHUNK:
+            if self._solved(state, members, fifos, leader, left):
+                return members
+            running.is_stubborn = True
+        return self._stepped(state, members, fifos, leader)
+
+    def _solved(
+        self,
+        state: State,
+        members: Sequence[SimulatedUnit],
+        fifos: Sequence[Fifo],
+        leader: SimulatedUnit,
+        left: int,
+    ) -> bool:
+        """Solve all iterations ahead, or take over what was found from an equal state."""
+        key = (state, left)
+        known = self.solved.get(key)
+        if known is not None:
+            _restore(known[0], known[1], members, fifos, leader.clock + known[1][0])
+            return True
+        before = _amounts(members, leader.clock)
+        if not solve(members, fifos, left):
+            return False
+        for fifo in fifos:
+            fifo.settle(self.units[fifo.sender].clock)
+        passed = tuple(now - was for now, was in zip(_amounts(members, leader.clock), before, strict=True))
+        self.solved[key] = (self._state(members, fifos, leader.clock), passed)
+        return True
+
+    def _stepped(
+        self, state: State, members: list[SimulatedUnit], fifos: list[Fifo], leader: SimulatedUnit
+    ) -> list[SimulatedUnit]:
+        """Note the state after one more iteration and jump along known states."""
+        running = _running(leader)
         amounts = _amounts(members, leader.clock)
         streams = tuple(_running(unit) for unit in members)
         if running.seen is not None and running.seen.streams == streams:

@@ -33,7 +33,8 @@ Ready = tuple[list[tuple[Fifo, bool]], int, list[tuple[Fifo, int, int, int, int]
 
 @dataclass(eq=False)
 class Running:
-    """A stream under way: phases bound to queues, what is left, and the state last looked at.
+    """A stream under way: phases bound to queues, what is left, and the state last looked at; `is_stubborn`
+    when solving ahead failed, `is_led` when another unit leads the component.
 
     `taken` and `given` count the messages of the current phase, `start` is when it can start as far as known.
     """
@@ -50,6 +51,8 @@ class Running:
     start: int = 0
     looks: int = 0
     seen: Any = None
+    is_stubborn: bool = False
+    is_led: bool = False
 
     @cached_property
     def fifos(self) -> tuple[Fifo, ...]:
