@@ -183,6 +183,39 @@ def test_argmax_keeps_the_first_of_equal_values():
     assert np.array_equal(evaluate(body, ((7,), "i64"), x=x), x.argmax(axis=1))
 
 
+@pytest.mark.parametrize("predicate", ["ogt", "olt", "oge"])
+def test_choosing_bodies_keep_the_order_of_points_and_know_nan(predicate):
+    """The place of the best element along dims 0 and 2; a NaN beats everything, the first one wins."""
+    x = RANDOM.integers(0, 7, (6, 3, 35)).astype(np.float32)
+    x[4, 1, 17] = x[2, 1, 20] = np.nan
+    start = "0x7F800000" if predicate == "olt" else "0xFF800000"
+    body = f"""{fill("a", start, (3,), "f32")}
+    {fill("b", "-1", (3,), "i32")}
+    %m, %result = linalg.generic {{indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>,
+      affine_map<(d0, d1, d2) -> (d1)>, affine_map<(d0, d1, d2) -> (d1)>],
+      iterator_types = ["reduction", "parallel", "reduction"]}}
+      ins(%x : {tensor(x)}) outs(%a, %b : tensor<3xf32>, tensor<3xi32>) {{
+    ^bb0(%v: f32, %best: f32, %where: i32):
+      %i = linalg.index 0 : index
+      %j = linalg.index 2 : index
+      %p = affine.apply affine_map<(d0, d1) -> (d0 * 35 + d1)>(%i, %j)
+      %here = arith.index_cast %p : index to i32
+      %better = arith.cmpf {predicate}, %v, %best : f32
+      %nan = arith.cmpf uno, %v, %v : f32
+      %known = arith.cmpf ord, %best, %best : f32
+      %first = arith.andi %nan, %known : i1
+      %c = arith.ori %better, %first : i1
+      %u = arith.select %c, %v, %best : f32
+      %w = arith.select %c, %here, %where : i32
+      linalg.yield %u, %w : f32, i32
+    }} -> (tensor<3xf32>, tensor<3xi32>)"""
+    lined = x.transpose(1, 0, 2).reshape(3, -1)
+    best = {"ogt": np.argmax, "olt": np.argmin, "oge": lambda v: len(v) - 1 - np.argmax(v[::-1])}[predicate]
+    expected = [int(best(row)) for row in lined]
+    expected[1] = 2 * 35 + 20
+    assert evaluate(body, ((3,), "i32"), x=x).tolist() == expected
+
+
 def test_a_recurrence_that_is_no_sum_runs_in_order():
     x = f32(4, 6)
     body = generic(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,18 +20,21 @@ def evaluate_body(
     arguments: Sequence[Array],
     domain: Sequence[Array],
     wanted: Sequence[SSAValue] | None = None,
+    given: Mapping[SSAValue, Array] | None = None,
 ) -> list[Array]:
-    """What the block yields (or the values of `wanted`, only the ops they need), given arrays for its
-    arguments.
+    """What the block yields (or `wanted`, only the ops those need), from arrays for its arguments.
 
+    `given` are values that are known already.
     `domain` are the open index arrays of the nest's dims. Ops see arrays that broadcast against each other.
     """
     last = block.last_op
     assert last is not None
-    needed = None if wanted is None else _needed(block, wanted)
+    given = given or {}
+    needed = None if wanted is None else _needed(block, wanted, given)
     outer = frame.domain
     frame.domain = domain
     frame.values.update(zip(block.args, arguments, strict=False))
+    frame.values.update(given)
     try:
         for op in block.ops:
             if op is not last and (needed is None or op in needed):
@@ -44,12 +47,13 @@ def evaluate_body(
         frame.domain = outer
 
 
-def _needed(block: Block, wanted: Sequence[SSAValue]) -> set[Operation]:
+def _needed(block: Block, wanted: Sequence[SSAValue], given: Mapping[SSAValue, Array]) -> set[Operation]:
     found: set[Operation] = set()
-    pending = [v.owner for v in wanted]
+    pending = list(wanted)
     while pending:
-        op = pending.pop()
-        if isinstance(op, Operation) and op not in found and op.parent is block:
+        value = pending.pop()
+        op = value.owner
+        if value not in given and isinstance(op, Operation) and op not in found and op.parent is block:
             found.add(op)
-            pending += [v.owner for v in op.operands]
+            pending += op.operands
     return found

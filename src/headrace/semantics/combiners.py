@@ -52,7 +52,7 @@ class Combination:
 
 def combinations(block: Block, carried: Sequence[BlockArgument]) -> list[Combination | None]:
     """How each yielded value is combined; None where the body does something else with what it carries."""
-    tainted = _depending(block, carried)
+    tainted = depending(block, carried)
     yielded = block.last_op
     assert yielded is not None
     return [_combination(v, a, tainted) for v, a in zip(yielded.operands, carried, strict=True)]
@@ -76,7 +76,8 @@ def _behind_casts(value: SSAValue) -> SSAValue:
     return value
 
 
-def _depending(block: Block, carried: Sequence[BlockArgument]) -> set[SSAValue]:
+def depending(block: Block, carried: Sequence[BlockArgument]) -> set[SSAValue]:
+    """The values of a body that follow from what it carries, those included."""
     found: set[SSAValue] = set(carried)
     for op in block.ops:
         if any(v in found for inner in op.walk() for v in inner.operands):

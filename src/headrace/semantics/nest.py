@@ -25,8 +25,9 @@ from headrace.semantics.combiners import (
 )
 from headrace.semantics.contractions import contract, product
 from headrace.semantics.frame import Empty, Frame
+from headrace.semantics.nests import BLOCK_ELEMENTS, Domain, blocks, extents, grid_of, over, part
 from headrace.semantics.nests import Block as Run
-from headrace.semantics.nests import Domain, blocks, extents, grid_of, over, part
+from headrace.semantics.picks import candidates, fold_in_order
 
 Array = np.ndarray[Any, Any]
 
@@ -129,6 +130,10 @@ def _reduce(frame: Frame, nest: Nest, domain: Domain, views: Sequence[Array], ou
     known = [c for c in found if c is not None]
     if len(known) == len(found):
         _combine(frame, nest, domain, views, outs, known)
+        return
+    terms = frame.once("candidates", nest.op, lambda: candidates(nest.body, nest.carried))
+    if terms is not None:
+        _choose(frame, nest, domain, views, outs, terms)
     else:
         _recur(frame, nest, domain, views, outs)
 
@@ -152,7 +157,7 @@ def _combine(
             )
             shape = [s.stop - s.start for s in block]
             for k, (value, how) in enumerate(zip(terms, found, strict=True)):
-                whole = _stretch(value, shape, outs[k].shape)
+                whole = _stretch(value, shape)
                 folded = fold(how.kind, whole, how.dtype, domain.reductions)
                 previous = totals[k]
                 kind = "add" if how.kind == "sub" else how.kind
@@ -164,14 +169,50 @@ def _combine(
                 out[...] = settle(merge(how.kind, start, total, how.dtype), str(nest.carried[k].type))
 
 
-def _stretch(value: Array, shape: Sequence[int], out: Sequence[int]) -> Array:
-    """Terms with their full extent along the reductions and along every dim of the result."""
+def _stretch(value: Array, shape: Sequence[int]) -> Array:
+    """Terms with their full extent along every dim."""
     full = (1,) * (len(shape) - value.ndim) + value.shape
     return np.broadcast_to(value.reshape(full), shape)
 
 
 def _shifted(inner: Run, outer: Run) -> Run:
     return tuple(slice(i.start + o.start, i.stop + o.start) for i, o in zip(inner, outer, strict=True))
+
+
+def _choose(
+    frame: Frame,
+    nest: Nest,
+    domain: Domain,
+    views: Sequence[Array],
+    outs: Sequence[Array],
+    terms: Sequence[SSAValue],
+) -> None:
+    """Results that keep one of the candidates: neighbours compared with neighbours, in order."""
+    last = nest.body.last_op
+    assert last is not None
+    wanted = list(last.operands)
+
+    def merge(held: Sequence[Array], others: Sequence[Array]) -> list[Array]:
+        given = dict(zip([*nest.carried, *terms], [*held, *others], strict=True))
+        shape = np.broadcast_shapes(*(x.shape for x in (*held, *others)))
+        found = evaluate_body(frame, nest.body, (), (), wanted, given)
+        return [np.broadcast_to(v, shape) for v in found]
+
+    reductions = domain.reductions
+    for block in blocks(domain.extents, domain.parallel, BLOCK_ELEMENTS * 16):
+        shape = [s.stop - s.start for s in block]
+        values = evaluate_body(frame, nest.body, [part(v, block) for v in views], grid_of(block), terms)
+        lined = [_lined_up(_stretch(v, shape), reductions) for v in values]
+        held = [part(out, block) for out in outs]
+        state = fold_in_order(lined, [_lined_up(h, reductions)[..., 0] for h in held], merge)
+        for out, value in zip(held, state, strict=True):
+            out[...] = np.expand_dims(value, reductions)
+
+
+def _lined_up(array: Array, axes: Sequence[int]) -> Array:
+    """The array with `axes` merged, in order, into one last axis."""
+    moved = np.moveaxis(array, axes, range(-len(axes), 0))
+    return moved.reshape((*moved.shape[: moved.ndim - len(axes)], -1))
 
 
 def _recur(frame: Frame, nest: Nest, domain: Domain, views: Sequence[Array], outs: Sequence[Array]) -> None:
