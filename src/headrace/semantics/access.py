@@ -26,12 +26,11 @@ class OutOfBounds(Exception):
 
 @dataclass(frozen=True)
 class View:
-    """`sizes` elements of `dtype` in `space`, element (i, j, ..) at byte `address` + (i*strides[0] + ..) *
-    itemsize.
+    """`sizes` elements of `dtype` in `space`: element (i, j, ..) at byte `address` plus
+    (i * strides[0] + j * strides[1] + ..) times the item size.
 
-    `origin` is the smallest global coordinate; `points` (with `symbols`) holds the coordinates the view
-    has when they
-    are not the whole box.
+    `origin` is the smallest global coordinate; `points` (with `symbols`) holds the coordinates the view has
+    when they are not the whole box.
     """
 
     space: Array

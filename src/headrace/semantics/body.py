@@ -24,8 +24,8 @@ def evaluate_body(
 ) -> list[Array]:
     """What the block yields (or `wanted`, only the ops those need), from arrays for its arguments.
 
-    `given` are values that are known already.
-    `domain` are the open index arrays of the nest's dims. Ops see arrays that broadcast against each other.
+    `given` are values known already; `domain` are the open index arrays of the nest's dims. Ops see arrays
+    that broadcast against each other.
     """
     last = block.last_op
     assert last is not None

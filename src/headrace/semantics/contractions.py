@@ -55,9 +55,8 @@ def _input(value: SSAValue, num_inputs: int) -> int | None:
 def contract(left: Array, right: Array, domain: Domain) -> Array:
     """Sum over the reduction dims of left * right, both with one axis per dim (extent 1 where unused).
 
-    The result has one axis per dim, of extent 1 for reductions and for parallel dims neither operand has.
-    f64 or f32
-    for floats, int64 for integers (wrapping).
+    The result has one axis per dim, of extent 1 for reductions and for parallel dims neither operand has;
+    f64 or f32 for floats, int64 for integers (wrapping).
     """
     sizes = domain.extents
     summed = domain.reductions

@@ -79,8 +79,8 @@ def over(array: Array, map: AffineMap, domain: Sequence[int], writeable: bool = 
 
 @lru_cache(maxsize=4096)
 def _reading(map: AffineMap) -> tuple[tuple[int, ...] | None, Any, tuple[Linear, ...] | None]:
-    """How an operand is seen through a map: axes to reorder and unit axes to add for different
-    dims; else linear forms of the results when all of them are linear."""
+    """How an operand is seen through a map: axes to reorder and unit axes to add when the results are dims,
+    all different; else linear forms of the results when all of them are linear."""
     dims = [e.position if isinstance(e, AffineDimExpr) else -1 for e in map.results]
     if -1 not in dims and len(set(dims)) == len(dims):
         order = tuple(dims.index(d) for d in sorted(dims))

@@ -37,11 +37,9 @@ def interpret(
     """Runs a module on `memory` and reports on it; results are what is in `memory` afterwards.
 
     `scalars` gives every argument its value by name: the element index of its start for memory, the number
-    for a
-    scalar (the kernel's own example when it is missing). Without `function` the host function's calls run
-    in order,
-    or, when there is none, all functions in textual order. HeadraceError names the op, its place and the
-    coordinates.
+    for a scalar (the kernel's own example when it is missing). Without `function` the host function's calls
+    run in order, or, when there is none, all functions in textual order. HeadraceError names the op, its
+    place and the coordinates.
     """
     options = options or Options()
     report = Report()

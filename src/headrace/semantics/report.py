@@ -12,8 +12,7 @@ class Report:
     """Figures of one call of `interpret`.
 
     `grid` of the last function run; bytes moved between device memory and tiles, each access counted; the
-    largest
-    number of bytes of live tensors and scratch in one tile; each warning once.
+    largest number of bytes of live tensors and scratch in one tile; each warning once.
     """
 
     grid: tuple[int, ...] = ()
