@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from headrace.schedule.absorb import Known, absorbed, without_dead
 from headrace.schedule.fuse import Group, Kind, alone, joined
-from headrace.schedule.graph import Axis, Carried, Compute, CoreClass, Load, Loop, Store
+from headrace.schedule.graph import Carried, Compute, CoreClass, Load, Loop, Store
 from headrace.schedule.linear import add, lower, scale, upper
 from headrace.schedule.statements import Block, Names, identity, regular, source_of, without_unit_dims
 from headrace.schedule.storage import Storage, of_access, surface

@@ -6,7 +6,7 @@ alias of its source's bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from headrace.schedule.graph import (
     Access,
@@ -24,6 +24,8 @@ from headrace.schedule.graph import (
     Store,
     Value,
 )
+from headrace.schedule.names import Names
+from headrace.schedule.products import simplified
 from headrace.schedule.storage import of_access, restrided
 
 
@@ -33,29 +35,6 @@ class Block:
 
     statements: tuple[Load | Store | Compute | Loop, ...]
     bodies: dict[str, Block]
-
-
-@dataclass
-class Names:
-    """What names of a class mean.
-
-    `values` holds every tensor, those of copies included; `renamed` values are another value up to axes of extent 1;
-    `aliases` are the bytes of another value in another shape (never of an alias); `computed` have a Compute.
-    """
-
-    values: dict[str, Value]
-    renamed: dict[str, str]
-    aliases: dict[str, str]
-    computed: set[str]
-    loads: dict[str, Load] = field(default_factory=dict)
-    count: int = 0
-
-    def fresh(self, stem: str, like: Value) -> Value:
-        """Return a new value of the same shape and type and remember it."""
-        self.count += 1
-        made = replace(like, name=f"{stem}.{self.count}")
-        self.values[made.name] = made
-        return made
 
 
 def regular(graph_class: CoreClass) -> tuple[Block, Names]:
@@ -75,8 +54,9 @@ def _block(body: tuple[Statement, ...], names: Names) -> Block:
             case Store():
                 made += _store(statement, names)
             case Compute():
-                made.append(without_unit_dims(_renamed(statement, names)))
-                names.computed |= {out.value for out in statement.outs}
+                found = simplified(without_unit_dims(_renamed(statement, names)), names)
+                names.computed |= {out.value for compute in found for out in compute.outs}
+                made += found
             case Reshape():
                 made += _reshape(statement, names)
             case Insert():
