@@ -33,6 +33,7 @@ from headrace.machine.timing.fifo import Counter, Fifo
 from headrace.machine.timing.fluid import Fluid, Kind, ceiling
 from headrace.machine.timing.fold import CoreClass, Role
 from headrace.machine.timing.prices import Prices
+from headrace.machine.timing.rounds import Rounds
 from headrace.machine.timing.steady import SteadyStates
 from headrace.machine.timing.steps import granules_of
 from headrace.machine.timing.unit import Descriptor, Ready, Running, SimulatedUnit
@@ -74,11 +75,13 @@ class Engine:
     # ---- the run -------------------------------------------------------------------------------------------
     def run(self) -> None:
         """Simulate until nothing can happen any more."""
+        rounds = Rounds(self)
         while True:
             while self.runnable:
                 unit = self.runnable.popleft()
                 unit.is_queued = False
                 self._run(unit)
+            rounds.look()
             due = self.fluid.next_time()
             if self.starts and (due is None or self.starts[0][0] <= due):
                 due = self.starts[0][0]
@@ -334,6 +337,7 @@ class Engine:
         """The oldest descriptor of a unit: schedule its start, or let it meet the other members of its
         group."""
         unit, transfer = descriptor.unit, descriptor.transfer
+        descriptor.is_offered = True
         descriptor.began = max(descriptor.issued + transfer.meeting, unit.engine_free)
         if not transfer.group:
             self._schedule([descriptor])

@@ -95,6 +95,14 @@ class Fifo:
         returns = tuple((time - base, granules) for time, granules in self.returns)
         return arrivals, returns, self.free, max(self.free_since, sent) - base
 
+    def shift(self, ticks: int) -> None:
+        """Move all times by `ticks`."""
+        self.arrivals = deque(
+            (time + ticks, duration, granules) for time, duration, granules in self.arrivals
+        )
+        self.returns = deque((time + ticks, granules) for time, granules in self.returns)
+        self.free_since += ticks
+
 
 class Counter:
     """Signals from one unit to another: times at which those not yet awaited become visible."""
@@ -105,3 +113,7 @@ class Counter:
         self.sender = sender
         self.receiver = receiver
         self.times: deque[int] = deque()
+
+    def shift(self, ticks: int) -> None:
+        """Move all times by `ticks`."""
+        self.times = deque(time + ticks for time in self.times)

@@ -23,7 +23,7 @@ class Descriptor:
     issued: int
     unit: SimulatedUnit
     signals: list[tuple[Counter, int, int]] = field(default_factory=list)
-    is_started: bool = False
+    is_offered: bool = False
     began: int = 0
 
 

@@ -1,0 +1,282 @@
+"""Rounds of a whole schedule: when every unit, queue and transfer is again as it was, only later, the
+rounds between are
+repeated by arithmetic.
+
+Two moments are alike if each unit stands at the same place with the same work around it and all times that
+still matter
+are later by the same amount; units that did nothing in between stay as they are. The counts of the loops
+tell how many
+more rounds there are. Exact: what is compared is all the future depends on, and all of it is integers.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headrace.machine.timing.activities import Body, Repeat
+from headrace.machine.timing.fifo import Counter, Fifo
+from headrace.machine.timing.unit import CAUSES, Descriptor, SimulatedUnit
+
+if TYPE_CHECKING:
+    from headrace.machine.timing.engine import Engine
+
+ENOUGH = 8
+"""Iterations a loop must have for its rounds to be looked for."""
+PATIENCE = 120
+"""Moments kept before giving up."""
+
+
+@dataclass(frozen=True)
+class UnitMoment:
+    """A unit at a moment: place (what must be equal), counts of its loops, times relative to now, sums so
+    far."""
+
+    place: tuple[Any, ...]
+    counts: tuple[int, ...]
+    times: tuple[int, ...]
+    clock: int
+    spent: tuple[int, ...]
+    traffic: Mapping[str, int]
+    met: Mapping[frozenset[int], int]
+    lengths: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The whole engine when no unit can run: everything the future depends on, and the sums that grow."""
+
+    now: int
+    lead: int
+    units: tuple[UnitMoment, ...]
+    links: tuple[tuple[Any, Any], ...]
+    flow: tuple[Any, ...]
+    moved: Mapping[str, int]
+
+
+class Rounds:
+    """Looks at the engine whenever a loop of its first mover has gone on, and jumps over rounds that
+    repeat."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        movers = (unit for unit in engine.units if unit.is_mover and _has_loop(unit.stack[0][0]))
+        self.marker = None if engine.is_traced else next(movers, None)
+        self.counts: tuple[int, ...] = ()
+        self.moments: dict[tuple[Any, ...], list[Moment]] = {}
+        self.kept = 0
+
+    def look(self) -> None:
+        """Compare this moment with earlier ones; jump if it repeats one of them."""
+        if self.marker is None or self.marker.is_done or self.kept >= PATIENCE:
+            return
+        counts = tuple(frame[2] for frame in self.marker.stack)
+        if counts == self.counts:
+            return
+        self.counts = counts
+        moment = _moment(self.engine)
+        alike = self.moments.setdefault(tuple(one.place for one in moment.units), [])
+        for earlier in reversed(alike):
+            times = _rounds(earlier, moment, self.engine)
+            if times > 0:
+                _jump(earlier, moment, times, self.engine)
+                self.moments.clear()
+                self.kept = 0
+                return
+        alike.append(moment)
+        self.kept += 1
+
+
+def _has_loop(body: Body) -> bool:
+    return any(isinstance(one, Repeat) and (one.count >= ENOUGH or _has_loop(one.body)) for one in body)
+
+
+# ---- moments -----------------------------------------------------------------------------------------------
+def _moment(engine: Engine) -> Moment:
+    now = engine.fluid.now
+    for fifo in engine.fifos.values():
+        if fifo.sender >= 0:
+            fifo.settle(engine.units[fifo.sender].clock)
+    links = [_fifo_state(fifo, engine, now) for fifo in engine.fifos.values()]
+    links += [_counter_state(counter, engine, now) for counter in engine.counters.values()]
+    return Moment(
+        now,
+        engine.fluid.lead,
+        tuple(_unit_moment(unit, now) for unit in engine.units),
+        tuple(links),
+        _flow(engine, now),
+        dict(engine.moved),
+    )
+
+
+def _unit_moment(unit: SimulatedUnit, now: int) -> UnitMoment:
+    stream = unit.stream
+    running = (
+        () if stream is None else (id(stream.phases), stream.left, stream.phase, stream.taken, stream.given)
+    )
+    queue = tuple(
+        (id(one.transfer), one.is_offered, tuple((id(counter), travel) for counter, _, travel in one.signals))
+        for one in unit.queue
+    )
+    frames = tuple((id(frame[0]), frame[1]) for frame in unit.stack)
+    waiting = None if unit.waits_for is None else (unit.waits_for[0], id(unit.waits_for[1]))
+    start = unit.clock if stream is None else max(stream.start, unit.clock)
+    times = [unit.clock, max(unit.settled, unit.clock), max(unit.engine_free, now), start]
+    for one in unit.queue:
+        times += [max(one.issued + one.transfer.meeting, now), max(one.began, now)]
+        times += [max(earliest, now) for _, earliest, _ in one.signals]
+    return UnitMoment(
+        (frames, running, queue, waiting, unit.pending, unit.is_done),
+        tuple(frame[2] for frame in unit.stack),
+        tuple(time - now for time in times),
+        unit.clock,
+        tuple(unit.spent[cause] for cause in CAUSES),
+        dict(unit.traffic),
+        dict(unit.met),
+        (len(unit.program), len(unit.moves)),
+    )
+
+
+def _fifo_state(fifo: Fifo, engine: Engine, now: int) -> tuple[Any, Any]:
+    """(content relative to now, absolute content)."""
+    sent = engine.units[fifo.sender].clock if fifo.sender >= 0 else now
+    heard = engine.units[fifo.receiver].clock if fifo.receiver >= 0 else now
+    return fifo.state(sent, heard, now), (tuple(fifo.arrivals), tuple(fifo.returns), fifo.free)
+
+
+def _counter_state(counter: Counter, engine: Engine, now: int) -> tuple[Any, Any]:
+    heard = engine.units[counter.receiver].clock
+    return tuple(max(time, heard) - now for time in counter.times), tuple(counter.times)
+
+
+def _flow(engine: Engine, now: int) -> tuple[Any, ...]:
+    """Transfers that move, are about to start, or wait for others of their group."""
+    fluid = engine.fluid
+    moving = tuple(
+        (
+            current.kind,
+            current.count,
+            tuple(
+                (end - current.progress, _named(item[0]))
+                for end, _, item in sorted(current.ends, key=_by_end)
+            ),
+        )
+        for current in fluid.currents.values()
+    )
+    starting = tuple(
+        (time - now, _named(members)) for time, _, members in sorted(engine.starts, key=_by_start)
+    )
+    meeting = tuple((family, _named(members)) for (family, _), members in engine.meetings.items())
+    return moving, starting, meeting
+
+
+def _by_end(entry: tuple[int, int, Any]) -> tuple[int, int]:
+    return entry[0], entry[1]
+
+
+def _by_start(entry: tuple[int, int, list[Descriptor]]) -> tuple[int, int]:
+    return entry[0], entry[1]
+
+
+def _named(members: list[Descriptor]) -> tuple[tuple[int, int], ...]:
+    return tuple((one.unit.number, id(one.transfer)) for one in members)
+
+
+# ---- comparing ---------------------------------------------------------------------------------------------
+def _rounds(before: Moment, now: Moment, engine: Engine) -> int:
+    """How many more rounds like the one between two moments follow; 0 if they are not alike."""
+    if before.flow != now.flow or not _same_side(before.lead, now.lead):
+        return 0
+    for (was, absolute), (then, also) in zip(before.links, now.links, strict=False):
+        if was != then and absolute != also:
+            return 0
+    if len(before.links) != len(now.links):
+        return 0
+    rounds: list[int] = []
+    for one, other in zip(before.units, now.units, strict=True):
+        if _is_frozen(one, other):
+            continue
+        left = _left(one, other)
+        if left is None:
+            return 0
+        rounds.append(left)
+    drift = now.lead - before.lead
+    if drift and _sign(drift) != _sign(now.lead):
+        rounds.append(abs(now.lead) // abs(drift) - 1)
+    return min(rounds, default=0)
+
+
+def _sign(value: int) -> int:
+    return (value > 0) - (value < 0)
+
+
+def _same_side(before: int, now: int) -> bool:
+    return _sign(before) == _sign(now)
+
+
+def _is_frozen(before: UnitMoment, now: UnitMoment) -> bool:
+    """The unit did nothing between two moments."""
+    return (before.clock, before.counts, before.spent) == (now.clock, now.counts, now.spent)
+
+
+def _left(before: UnitMoment, now: UnitMoment) -> int | None:
+    """Rounds that the one loop that went on still has, leaving one; None if the unit is not alike."""
+    if before.times != now.times:
+        return None
+    passed = [was - count for was, count in zip(before.counts, now.counts, strict=True)]
+    moved = [position for position, step in enumerate(passed) if step]
+    if len(moved) != 1 or passed[moved[0]] < 0:
+        return None
+    return (now.counts[moved[0]] - 1) // passed[moved[0]] - 1
+
+
+# ---- jumping -----------------------------------------------------------------------------------------------
+def _jump(before: Moment, now: Moment, times: int, engine: Engine) -> None:
+    """Move everything that takes part on by `times` rounds."""
+    shift = (now.now - before.now) * times
+    for unit, was, then in zip(engine.units, before.units, now.units, strict=True):
+        if not _is_frozen(was, then):
+            _jump_unit(unit, was, then, times, now.now - before.now)
+    links: list[Fifo | Counter] = [*engine.fifos.values(), *engine.counters.values()]
+    for link, (_, absolute), (_, also) in zip(links, before.links, now.links, strict=True):
+        if absolute != also:
+            link.shift(shift)
+    engine.starts = [(time + shift, serial, members) for time, serial, members in engine.starts]
+    heapq.heapify(engine.starts)
+    met = {(family, occurrence): members for (family, occurrence), members in engine.meetings.items()}
+    engine.meetings = {
+        (family, members[0].unit.met[family] - 1): members for (family, _), members in met.items()
+    }
+    for name, size in now.moved.items():
+        engine.moved[name] += (size - before.moved.get(name, 0)) * times
+    engine.fluid.jump(shift, (now.lead - before.lead) * times)
+
+
+def _jump_unit(unit: SimulatedUnit, before: UnitMoment, now: UnitMoment, times: int, period: int) -> None:
+    shift = period * times
+    unit.clock += shift
+    unit.settled += shift
+    unit.engine_free += shift
+    for frame, was, count in zip(unit.stack, before.counts, now.counts, strict=True):
+        frame[2] -= (was - count) * times
+    for cause, was, spent in zip(CAUSES, before.spent, now.spent, strict=True):
+        unit.spent[cause] += (spent - was) * times
+    for name, size in now.traffic.items():
+        unit.traffic[name] += (size - before.traffic.get(name, 0)) * times
+    for family, count in now.met.items():
+        unit.met[family] += (count - before.met.get(family, 0)) * times
+    for one in unit.queue:
+        one.issued += shift
+        one.began += shift
+        one.signals = [(counter, earliest + shift, travel) for counter, earliest, travel in one.signals]
+    if unit.stream is not None:
+        unit.stream.start += shift
+        unit.stream.began += shift
+        unit.stream.seen = None
+    program, moves = unit.program[before.lengths[0] :], unit.moves[before.lengths[1] :]
+    for turn in range(1, times + 1):
+        later = period * turn
+        unit.program += [(start + later, end + later, cause) for start, end, cause in program]
+        unit.moves += [(start + later, end + later, alone) for start, end, alone in moves]
