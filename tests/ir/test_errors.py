@@ -91,7 +91,7 @@ IN_A_FUNCTION = [
     ("dataflow.sync_send %i : f32", 25, "a unit handle has type index", ""),
     ("uniform.def_immutable_mapping([%i, %i]):index", 34, "expected '->'", ""),
     ("scf.for %k = %i to %x step %i { }", 20, "operand is used with type index", ""),
-    ('%s = arith.constant "open', 21, "end of file reached before closing string literal", ""),
+    ('%s = arith.constant "open', 21, "string without closing quote", ""),
     ("%a = spyreop.exp %x : f16", 18, "operand is used with type f16", ""),
     (f"ktdf.write_to_fifo %h, %q : tensor<8xf16>, {FIFO}", 24, "undefined value %q", ""),
     ("scf.if %i { }", 8, "operand is used with type i1", ""),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Span, Token
 from xdsl.utils.mlir_lexer import MLIRLexer
 from xdsl.utils.mlir_lexer import MLIRTokenKind as Kind
@@ -27,6 +28,11 @@ _MASTER = re.compile(
     r'|(?P<string>"[^"\\\n]*+"))',
     re.ASCII,
 )
+
+
+# A complete string with escapes; the stock lexer takes exponential time when the closing quote is missing.
+_SPACE = re.compile(r"(?:\s++|//[^\n]*+)*+", re.ASCII)
+_STRING = re.compile(r'"(?:[^"\\\n]++|\\[^\n])*+"')
 
 
 class FastToken(Token[Kind, str]):
@@ -57,6 +63,7 @@ class FastLexer(MLIRLexer):
         position = int(self.pos)  # type: ignore[has-type]
         match = _MASTER.match(self.input.content, position)
         if match is None:  # floats, hexadecimal, escapes, `@name`, `...`, the end of the text
+            self._check_string(position)
             return super().lex()
         group = str(match.lastgroup)
         start, end = match.span(group)
@@ -71,3 +78,12 @@ class FastLexer(MLIRLexer):
         else:
             kind = Kind.INTEGER_LIT if group == "digits" else Kind.STRING_LIT
         return FastToken(kind, start, end, self.input, text)
+
+    def _check_string(self, position: int) -> None:
+        """Raise ParseError when a string starts at `position` (or `@"name"`) and does not end on its line."""
+        content = self.input.content
+        space = _SPACE.match(content, position)
+        start = space.end() if space else position
+        quote = start + 1 if content.startswith("@", start) else start
+        if content.startswith('"', quote) and _STRING.match(content, quote) is None:
+            raise ParseError(Span(quote, quote + 1, self.input), "string without closing quote")

@@ -40,6 +40,7 @@ from headrace.ir.ktdf_arch.types import SHORT, ExecUnitType, MemoryType, PortTyp
 from headrace.ir.upstream.sparse import SparseElementsAttr
 
 PREFIX = "ktdf_arch."
+MOST_PORTS = 1024
 ENDPOINT = MemoryType | ExecUnitType | PortType
 
 
@@ -142,7 +143,10 @@ class SwitchOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Any:
         name = parser.parse_optional_symbol_name()
         with parser.in_square_brackets():
+            start = parser.pos
             count = parser.parse_integer(allow_negative=False)
+            if count > MOST_PORTS:
+                parser.raise_error(f"a switch has at most {MOST_PORTS} ports, not {count}", start)
         properties, attributes = _header(parser, cls)
         if name is not None:
             properties["id"] = name

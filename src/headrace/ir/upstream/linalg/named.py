@@ -35,7 +35,12 @@ class NamedForm:
             parser.parse_punctuation("=")
             properties["indexing_maps"] = parser.parse_attribute()
         given, attributes = syntax.attr_dict(parser, cls)
+        start = parser.pos
         inputs, outputs = groups(parser)
+        try:
+            region = cls.get_hidden_region(inputs, outputs)
+        except (TypeError, ValueError, IndexError):
+            parser.raise_error(f"{cls.name} does not take {len(inputs)} ins and {len(outputs)} outs", start)
         if parser.parse_optional_keyword("attrs"):  # xDSL's own spelling
             parser.parse_punctuation("=")
             attributes |= parser.parse_optional_attr_dict()
@@ -47,7 +52,7 @@ class NamedForm:
             result_types=[results],
             properties=given | properties,
             attributes=attributes,
-            regions=[cls.get_hidden_region(inputs, outputs)],
+            regions=[region],
         )
 
     def print(self: Any, printer: Printer) -> None:
