@@ -150,16 +150,41 @@ def test_a_generic_product_in_any_dim_order_is_a_contraction() -> None:
     assert roles is not None and (len(roles.m), len(roles.n), len(roles.k)) == (1, 2, 2)
 
 
-def test_a_scaled_product_is_a_reduction_with_its_body() -> None:
-    body = SUM.replace(
-        "%s = arith.addf %r",
-        "%c = arith.constant 0.5 : f32\n%h = arith.mulf %r, %c : f32\n%s = arith.addf %h",
+PRODUCT_MAPS = [f"affine_map<(d0, d1, d2) -> ({m})>" for m in ("d0, d2", "d2, d1", "d0", "d0, d1")]
+FACTORS = {
+    "constant": ("%c = arith.constant 0.5 : f32\n%h = arith.mulf %r, %c : f32\n", 2),
+    "row": ("%w = arith.extf %a2 : f16 to f32\n%h = arith.mulf %r, %w : f32\n", 2),
+    "negative": ("%h = arith.negf %r : f32\n", 2),
+    "prologue": ("%g = math.exp %p : f32\n%h = arith.mulf %g, %q : f32\n", 3),
+    "both": (
+        "%g = math.exp %p : f32\n%w = arith.extf %a2 : f16 to f32\n%e = arith.mulf %g, %w : f32\n"
+        "%h = arith.mulf %e, %q : f32\n",
+        3,
+    ),
+}
+
+
+@pytest.mark.parametrize("init", ["0.0", "2.0"])
+@pytest.mark.parametrize("name", sorted(FACTORS))
+def test_a_product_with_more_in_it_is_a_plain_product_and_nests_around_it(name: str, init: str) -> None:
+    lines, count = FACTORS[name]
+    body = (
+        WIDEN
+        + "%r = arith.mulf %p, %q : f32\n"
+        + lines
+        + "%s = arith.addf %h, %o : f32\nlinalg.yield %s : f32"
     )
-    maps = [f"affine_map<(d0, d1, d2) -> ({m})>" for m in ("d0, d2", "d2, d1", "d0, d1")]
-    (nest,) = computes(
-        check(generic(maps, ["parallel", "parallel", "reduction"], [[4, 5], [5, 6], [4, 6]], body))
-    )
-    assert nest.contraction is None and nest.outs[0].combiner == "add"
+    shapes = [[4, 5], [5, 6], [4], [4, 6]]
+    graph = check(generic(PRODUCT_MAPS, ["parallel", "parallel", "reduction"], shapes, body, init))
+    nests = computes(graph)
+    assert len(nests) == count and sum(n.contraction is not None for n in nests) == 1
+
+
+def test_what_repeats_along_a_dim_is_computed_once() -> None:
+    body = WIDEN + "%e = math.exp %q : f32\n%r = arith.mulf %p, %e : f32\nlinalg.yield %r : f32"
+    maps = [identity(2), ROW, identity(2)]
+    first, second = computes(check(generic(maps, ["parallel", "parallel"], [[4, 5], [4], [4, 5]], body)))
+    assert [d.extent for d in first.dims] == [4] and first.dims[0].name == second.dims[0].name
 
 
 REDUCTIONS = {

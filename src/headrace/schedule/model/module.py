@@ -20,7 +20,9 @@ from headrace.schedule.model.tensors import Constant, Integer
 from headrace.schedule.model.tidy.cleanup import drop_dead, number_inits, share, simplify_reshapes
 from headrace.schedule.model.tidy.contraction import recognise_all
 from headrace.schedule.model.tidy.dims import unify
+from headrace.schedule.model.tidy.factoring import factored
 from headrace.schedule.model.tidy.hoisting import hoisted
+from headrace.schedule.model.tidy.invariants import split_invariants
 from headrace.schedule.model.tidy.rounds import Piece, core_classes
 from headrace.schedule.model.work.total import work_of
 
@@ -84,11 +86,20 @@ def _cleaned(state: State) -> tuple[Statement, ...]:
 def _finished(classes: tuple[CoreClass, ...]) -> tuple[CoreClass, ...]:
     """The classes with contractions marked, dims unified and named, unused values gone."""
     numbers: Iterator[int] = count()
+    more: Iterator[int] = count()
+
+    def fresh() -> str:
+        return f"w{next(more)}"
+
     done = []
     for c in classes:
-        body = share(hoisted(c.body), c.values)
-        body = recognise_all(drop_dead(body, ()), c.values)
-        body = unify(body, c.values, lambda: f"d{next(numbers)}")
+        values = dict(c.values)
+        body = hoisted(c.body)
+        body = factored(
+            split_invariants(body, values, lambda: f"w{next(more)}"), values, lambda: f"w{next(more)}"
+        )
+        body = drop_dead(share(body, values), ())
+        body = unify(recognise_all(body, values), values, lambda: f"d{next(numbers)}")
         used = names(body)
-        done.append(CoreClass(c.cores, {n: v for n, v in c.values.items() if n in used}, body))
+        done.append(CoreClass(c.cores, {n: v for n, v in values.items() if n in used}, body))
     return tuple(done)
