@@ -256,6 +256,42 @@ def test_a_contraction_may_have_its_dims_in_any_order(loops, left, right, seed):
     assert_close(got, exact, terms=8, magnitude=magnitude)
 
 
+def test_a_contraction_in_f64_is_not_done_in_f32():
+    x, w = f32(3, 50), f32(50, 4)
+    body = generic(
+        ["d0, d2", "d2, d1", "d0, d1"],
+        "ppr",
+        {"x": x, "w": w},
+        ((3, 4), "f64"),
+        """%a = arith.extf %x0 : f32 to f64
+      %b = arith.extf %w0 : f32 to f64
+      %p = arith.mulf %a, %b : f64
+      %s = arith.addf %acc, %p : f64
+      linalg.yield %s : f64""",
+    )
+    got = evaluate(f"{fill('init', '0.0', (3, 4), 'f64')}\n{body}", ((3, 4), "f64"), x=x, w=w)
+    assert np.allclose(got, x.astype(np.float64) @ w.astype(np.float64), rtol=1e-13)
+
+
+def test_a_byte_carried_as_unsigned_keeps_its_value_in_a_maximum():
+    x = np.array([[200, 100, 250, 3]], np.uint8).view(np.int8)
+    body = generic(
+        ["d0, d1", "d0"],
+        "pr",
+        {"x": x},
+        ((1,), "i8"),
+        """%a = arith.extui %acc : i8 to i32
+      %b = arith.extui %x0 : i8 to i32
+      %m = arith.maxsi %a, %b : i32
+      %t = arith.trunci %m : i32 to i8
+      linalg.yield %t : i8""",
+    )
+    got = evaluate(f"{fill('init', '-1', (1,), 'i8')}\n{body}", ((1,), "i8"), x=x)
+    assert got.view(np.uint8)[0] == 255
+    got = evaluate(f"{fill('init', '1', (1,), 'i8')}\n{body}", ((1,), "i8"), x=x)
+    assert got.view(np.uint8)[0] == 250
+
+
 def test_a_contraction_may_sum_dims_that_one_operand_has_alone():
     x, w = f32(3, 4, 5), f32(4, 6)
     body = generic(["d0, d1, d2", "d1, d3", "d0, d3"], "prrp", {"x": x, "w": w}, ((3, 6), "f32"), PRODUCT)

@@ -37,7 +37,10 @@ COMBINERS: dict[str, str] = {
     "arith.ori": "or",
     "arith.xori": "xor",
 }
-_CASTS = frozenset({"arith.extf", "arith.truncf", "arith.extsi", "arith.extui", "arith.trunci"})
+_FLOAT_CASTS = frozenset({"arith.extf", "arith.truncf"})
+_CASTS = _FLOAT_CASTS | {"arith.extsi", "arith.extui", "arith.trunci"}
+_MODULAR = frozenset({"add", "sub", "mul", "and", "or", "xor"})
+"""Combinations whose low bits depend on low bits only, so that carrying fewer of them changes nothing."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +62,22 @@ def combinations(block: Block, carried: Sequence[BlockArgument]) -> list[Combina
 
 
 def _combination(value: SSAValue, argument: BlockArgument, tainted: set[SSAValue]) -> Combination | None:
-    op = _behind_casts(value).owner
+    op = _behind(value, _CASTS).owner
     if not isinstance(op, Operation) or op.name not in COMBINERS:
         return None
     kind = COMBINERS[op.name]
+    casts = _CASTS if kind in _MODULAR else _FLOAT_CASTS
+    if _behind(value, casts) is not op.results[0]:
+        return None
     for own, other in ((0, 1), (1, 0)) if kind != "sub" else ((0, 1),):
         term = op.operands[other]
-        if _behind_casts(op.operands[own]) is argument and term not in tainted:
+        if _behind(op.operands[own], casts) is argument and term not in tainted:
             return Combination(kind, term, str(term.type))
     return None
 
 
-def _behind_casts(value: SSAValue) -> SSAValue:
-    while isinstance(value.owner, Operation) and value.owner.name in _CASTS:
+def _behind(value: SSAValue, casts: frozenset[str]) -> SSAValue:
+    while isinstance(value.owner, Operation) and value.owner.name in casts:
         value = value.owner.operands[0]
     return value
 

@@ -52,11 +52,11 @@ def _input(value: SSAValue, num_inputs: int) -> int | None:
     return value.index if isinstance(value, BlockArgument) and value.index < num_inputs else None
 
 
-def contract(left: Array, right: Array, domain: Domain) -> Array:
+def contract(left: Array, right: Array, domain: Domain, dtype: str) -> Array:
     """Sum over the reduction dims of left * right, both with one axis per dim (extent 1 where unused).
 
-    The result has one axis per dim, of extent 1 for reductions and for parallel dims neither operand has;
-    f64 or f32 for floats, int64 for integers (wrapping).
+    The result has one axis per dim, of extent 1 for reductions and for parallel dims neither operand has.
+    It is f32 for floats (f64 when `dtype`, the type of the sum, is), int64 for integers (wrapping).
     """
     sizes = domain.extents
     summed = domain.reductions
@@ -72,7 +72,7 @@ def contract(left: Array, right: Array, domain: Domain) -> Array:
     lead = [batch] if batch > 1 else []
     a = _arranged(left, [*both, *rows, *summed], len(sizes)).reshape([*lead, m, k])
     b = _arranged(right, [*both, *summed, *columns], len(sizes)).reshape([*lead, k, n])
-    out = _matmul(a, b)
+    out = _matmul(a, b, np.float64 if dtype == "f64" else np.float32)
     unread = math.prod(sizes[d] for d in summed if left.shape[d] == 1)
     out = out * unread if unread > 1 else out
     return _scattered(out, both, rows, columns, sizes)
@@ -97,11 +97,10 @@ def _scattered(
     return shaped.transpose(np.argsort([*order, *rest]))
 
 
-def _matmul(a: Array, b: Array) -> Array:
+def _matmul(a: Array, b: Array, wide: Any) -> Array:
     """Batched matrix product, K a few thousand terms at a time."""
     if a.dtype.kind in "biu":
         return _integer_matmul(a, b)
-    wide = np.float64 if a.dtype == np.float64 or b.dtype == np.float64 else np.float32
     k = a.shape[-1]
     with np.errstate(all="ignore"):
         total: Array | None = None

@@ -67,7 +67,7 @@ def contraction(frame: Frame, op: Operation, maps: Sequence[AffineMap]) -> Array
         sizes = extents(tuple(maps), (*(v.shape for v in values), start.shape))
         used = {d for e in maps[-1].results for d in e.used_dims()}
         domain = Domain(sizes, tuple(d for d in range(len(sizes)) if d not in used))
-        total = contract(over(values[0], maps[0], sizes), over(values[1], maps[1], sizes), domain)
+        total = contract(over(values[0], maps[0], sizes), over(values[1], maps[1], sizes), domain, dtype)
     except (ValueError, OutOfBounds) as error:
         raise frame.error(op, str(error)) from None
     result = _accumulator(frame, op, start, dtype, "add")

@@ -123,7 +123,7 @@ def _reduce(frame: Frame, nest: Nest, domain: Domain, views: Sequence[Array], ou
             sides = [views[term.left], views[term.right]]
             if term.is_unsigned:
                 sides = [s.view(f"u{s.dtype.itemsize}") for s in sides]
-            total = contract(sides[0], sides[1], domain)
+            total = contract(sides[0], sides[1], domain, found[0].dtype)
             start = carrier("add", outs[0], found[0].dtype)
             outs[0][...] = settle(merge("add", start, total, found[0].dtype), str(nest.carried[0].type))
             return
