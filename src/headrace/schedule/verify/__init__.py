@@ -1,0 +1,124 @@
+"""An independent checker of DFIR: it reads nothing but the program and the device.
+
+It follows the programs of a core through one abstract run (`run`), and reports: signals or messages left over, out of
+order or of the wrong type; units that wait for each other; conflicting accesses nothing orders (`races`); bytes outside
+views, arguments, scratchpad (`bounds`); blocks and rows no unit can hold; cores that write what others touch (`cores`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from headrace.arch.device import Device
+from headrace.ir.diagnostics import Diagnostic
+from headrace.ir.plain import plain
+from headrace.numbers.dtypes import itemsize
+from headrace.schedule.verify.bounds import outside, resident
+from headrace.schedule.verify.cores import alike, between_cores, multicast_order, reach
+from headrace.schedule.verify.events import Event, Program
+from headrace.schedule.verify.races import races
+from headrace.schedule.verify.run import Run
+from headrace.schedule.verify.values import ARGUMENT_SHIFT, EXAMPLE_SCALAR, Handle, Scope, Unverifiable
+
+FULL_EVENTS = 3000
+"""Programs of ours with more events in a core run with their unmarked loops cut to `CLIPPED` iterations."""
+
+CLIPPED = 9
+
+
+def verify(dfir: Any, device: Device) -> list[Diagnostic]:
+    """Return everything wrong with a DFIR module on a device; a warning where a program cannot be followed."""
+    found: list[Diagnostic] = []
+    arguments = plain(dfir.attributes["headrace.args"]) if "headrace.args" in dfir.attributes else []
+    for function in dfir.walk():
+        if function.name == "func.func" and any(op.name == "dataflow.program_unit" for op in function.walk()):
+            try:
+                found += _Function(function, device, arguments, "headrace.dfir" in dfir.attributes).check()
+            except Unverifiable as reason:
+                found += reason.diagnostics
+    return found
+
+
+class _Function:
+    """The programs of one DFIR function by unit instance."""
+
+    def __init__(self, op: Any, device: Device, arguments: list[dict[str, Any]], is_ours: bool) -> None:
+        self.op, self.device, self.is_ours = op, device, is_ours
+        self.known: dict[Any, Any] = {}
+        self.sizes: dict[int, tuple[str, int]] = {}
+        sizes = {a["name"]: a for a in arguments}
+        for number, arg in enumerate(op.body.block.args):
+            name = arg.name_hint or ""
+            known = sizes.get(name, arguments[number] if number < len(arguments) else None)
+            size = itemsize(known["dtype"]) if known is not None else _view_itemsize(arg)
+            self.known[arg] = ((number + 1) << ARGUMENT_SHIFT) // size if size else EXAMPLE_SCALAR
+            if known is not None:
+                count = 1
+                for extent in known["shape"]:
+                    count *= int(extent)
+                self.sizes[number] = (name, count * itemsize(known["dtype"]))
+        self.programs: dict[Handle, Any] = {}
+        scope = Scope(self.known, Handle("", -1))
+        for child in op.body.block.ops:
+            if child.name == "dataflow.program_unit":
+                for unit in child.units:
+                    self.programs[self.known[unit]] = child
+            else:
+                scope.define(child)
+
+    def check(self) -> list[Diagnostic]:
+        found: list[Diagnostic] = []
+        for program in dict.fromkeys(self.programs.values()):
+            found += resident(program, self.known[program.units[0]].kind, self.device)
+        groups: dict[int, list[Handle]] = {}
+        for handle in self.programs:
+            groups.setdefault(handle.core, []).append(handle)
+        for cores in alike(groups, self.programs, self.known):
+            found += self.core([h for core in cores for h in groups[core]])
+        reaches = reach(self.programs, self.known)
+        found += outside(((r.op, r.touch) for r in reaches), self.device, self.sizes)
+        found += between_cores(reaches)
+        found += multicast_order(self.programs, self.known)
+        return found
+
+    def core(self, handles: list[Handle]) -> list[Diagnostic]:
+        """Check the units of one core (or of cores that talk to each other)."""
+        clip = CLIPPED if self.is_ours and self.is_long(handles) else None
+        run = Run({h: self.events(h, clip) for h in handles}, self.capacity)
+        run.run()
+        units = [unit.handle for unit in run.units]
+        local = [(r.op, t) for r in run.records for t in r.touches if t.view.memory.kind != "hbm"]
+        return [*run.findings, *races(run.records, units), *outside(local, self.device, self.sizes)]
+
+    def is_long(self, handles: list[Handle]) -> bool:
+        total = 0
+        for handle in handles:
+            total += sum(1 for _ in islice(self.events(handle, None), FULL_EVENTS - total + 1))
+            if total > FULL_EVENTS:
+                return True
+        return False
+
+    def events(self, handle: Handle, clip: int | None) -> Iterator[Event]:
+        program = self.programs[handle]
+        scope = Scope(dict(self.known), handle)
+        block = program.region.block
+        if block.args:
+            scope.known[block.args[0]] = handle
+        return Program(scope, clip).events(block.ops)
+
+    def capacity(self, sender: Handle, receiver: Handle) -> int | None:
+        link = self.device.find_link(sender.kind, receiver.kind)
+        if link is None:
+            ring = self.device.find_ring(sender.kind, receiver.kind)
+            link = ring.eject if ring is not None else None
+        return link.capacity_bytes if link is not None else None
+
+
+def _view_itemsize(arg: Any) -> int:
+    """Return the element size of the views a function argument starts; 0 if it is no address."""
+    views = [use.operation for use in arg.uses if use.operation.name == "dataflow.get_logical_memory_view"]
+    if not views or len(views) < len(list(arg.uses)):
+        return 0
+    return itemsize(str(views[0].result.type.get_element_type()))

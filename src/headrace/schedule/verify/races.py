@@ -1,0 +1,167 @@
+"""Pairs of accesses that touch the same bytes and that nothing orders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.ir.diagnostics import Diagnostic
+from headrace.ir.text import location
+from headrace.schedule.verify.events import Touch
+from headrace.schedule.verify.run import Record
+from headrace.schedule.verify.values import Handle
+
+EXACT_LIMIT = 1 << 22
+
+
+@dataclass(frozen=True)
+class _Seen:
+    record: Record
+    touch: Touch
+    first: int
+    end: int
+
+
+def races(records: Sequence[Record], units: Sequence[Handle]) -> Iterator[Diagnostic]:
+    """Yield one finding for every pair of ops with conflicting, unordered accesses of one memory."""
+    by_memory: dict[Handle, list[_Seen]] = {}
+    for record in records:
+        for touch in record.touches:
+            if "." not in touch.view.memory.kind:
+                by_memory.setdefault(touch.view.memory, []).append(_Seen(record, touch, *byte_range(touch)))
+    reported = set()
+    for seen in by_memory.values():
+        for a, b in _suspects(seen):
+            key = frozenset((id(a.record.op), id(b.record.op)))
+            if key not in reported and _meet(a, b):
+                reported.add(key)
+                yield _finding(a, b, units)
+
+
+def byte_range(touch: Touch) -> tuple[int, int]:
+    """Return the first byte and the end of all a touch covers."""
+    first, end = touch.hull()
+    view = touch.view
+    low = high = view.start
+    for a, b, stride in zip(first, end, view.strides, strict=True):
+        low += min(a * stride, (b - 1) * stride)
+        high += max(a * stride, (b - 1) * stride)
+    return low * view.itemsize, (high + 1) * view.itemsize
+
+
+def _suspects(seen: Sequence[_Seen]) -> Iterator[tuple[_Seen, _Seen]]:
+    """Pairs of different units whose byte ranges overlap, one writing, that the clocks of whole events leave open."""
+    count = len(seen)
+    if count < 2:
+        return
+    first = np.array([s.first for s in seen])
+    end = np.array([s.end for s in seen])
+    unit = np.array([s.record.unit for s in seen])
+    writes = np.array([s.touch.is_write for s in seen])
+    start = np.array([s.record.start for s in seen])
+    done = np.array([s.record.end for s in seen])
+    for k in range(count - 1):
+        rest = slice(k + 1, count)
+        open_ = (first[k] < end[rest]) & (first[rest] < end[k]) & (unit[rest] != unit[k])
+        open_ &= writes[k] | writes[rest]
+        open_ &= (start[rest, unit[k]] < done[k]) & (start[k][unit[rest]] < done[rest])
+        for other in np.flatnonzero(open_):
+            yield seen[k], seen[k + 1 + int(other)]
+
+
+def _meet(a: _Seen, b: _Seen) -> bool:
+    """True if some step of one touches bytes of a step of the other that the clocks of steps leave open."""
+    if not _hulls_meet(a.touch, b.touch):
+        return False
+    open_ = ~_ordered(a.record, b.record) & ~_ordered(b.record, a.record).T
+    if not open_.any():
+        return False
+    return bool((open_ & _step_overlap(a, b)).any())
+
+
+def _hulls_meet(a: Touch, b: Touch) -> bool:
+    if _alike(a, b):
+        (first, end), (other, last) = a.hull(), b.hull()
+        return all(x < q and p < y for x, y, p, q in zip(first, end, other, last, strict=True))
+    return True
+
+
+def _alike(a: Touch, b: Touch) -> bool:
+    return (a.view.start, a.view.strides, a.view.itemsize) == (b.view.start, b.view.strides, b.view.itemsize)
+
+
+def _ordered(before: Record, after: Record) -> np.ndarray:
+    """[steps of before, steps of after]: the first is seen by the second."""
+    times = before.time + 1 + np.arange(len(before.steps))
+    seen = np.array([clock[before.unit] for clock in after.steps])
+    return times[:, None] <= seen[None, :]
+
+
+def _step_overlap(a: _Seen, b: _Seen) -> np.ndarray:
+    """[steps of a, steps of b]: their boxes share bytes."""
+    rows, columns = len(a.record.steps), len(b.record.steps)
+    if _alike(a.touch, b.touch) and rows * columns <= EXACT_LIMIT:
+        found: np.ndarray = np.ones((rows, columns), dtype=bool)
+        low, extents = stepped(a.touch, rows)
+        other, lengths = stepped(b.touch, columns)
+        for d in range(low.shape[1]):
+            gap = other[None, :, d] - low[:, None, d]
+            found &= (gap < extents[d]) & (-gap < lengths[d])
+        return found
+    return np.full((rows, columns), _share_bytes(a.touch, b.touch))
+
+
+def stepped(touch: Touch, steps: int) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Return the corner of the box at each step, [steps, dims], and its extents.
+
+    An event of one step (a copy) covers all its times at once.
+    """
+    grid = np.array([touch.low])
+    for count, moves in touch.times:
+        walk = np.arange(count)[:, None] * np.array(moves)[None, :]
+        grid = (grid[:, None, :] + walk[None, :, :]).reshape(-1, len(touch.low))
+    if len(grid) == steps and not touch.is_indirect:
+        return grid, touch.extents
+    first, end = touch.hull()
+    box = tuple(b - a for a, b in zip(first, end, strict=True))
+    return np.array([first] * steps), box
+
+
+def _share_bytes(a: Touch, b: Touch) -> bool:
+    """True if two touches with different views share a byte, counted byte by byte where that is small enough."""
+    sets = [_bytes(t) for t in (a, b)]
+    if sets[0] is None or sets[1] is None:
+        return True
+    return bool(np.intersect1d(sets[0], sets[1]).size)
+
+
+def _bytes(touch: Touch) -> np.ndarray | None:
+    if touch.is_indirect:
+        return None
+    size = touch.view.itemsize
+    for n in (*touch.extents, *(count for count, _ in touch.times)):
+        size *= n
+    if size > EXACT_LIMIT:
+        return None
+    offsets = np.array([touch.view.start])
+    for low, extent, stride in zip(touch.low, touch.extents, touch.view.strides, strict=True):
+        offsets = (offsets[:, None] + (low + np.arange(extent))[None, :] * stride).reshape(-1)
+    for count, moves in touch.times:
+        step = sum(m * s for m, s in zip(moves, touch.view.strides, strict=True))
+        offsets = (offsets[:, None] + np.arange(count)[None, :] * step).reshape(-1)
+    size = touch.view.itemsize
+    return np.unique((offsets[:, None] * size + np.arange(size)[None, :]).reshape(-1))
+
+
+def _finding(a: _Seen, b: _Seen, units: Sequence[Handle]) -> Diagnostic:
+    words = ["writes" if s.touch.is_write else "reads" for s in (a, b)]
+    memory = a.touch.view.memory
+    low, high = max(a.first, b.first), min(a.end, b.end)
+    message = (
+        f"{units[a.record.unit]} {words[0]} and {units[b.record.unit]} {words[1]} bytes {low}..{high} of {memory} "
+        f"in no order"
+    )
+    other = location(b.record.op)
+    return Diagnostic(message, location(a.record.op), a.record.op.name, f"the other access is at {other}")

@@ -1,0 +1,115 @@
+"""The checker passes sound programs and finds each fault put into one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headrace.arch.presets import device
+from headrace.ir.text import parse, print_module
+from headrace.schedule.lower import lower
+from headrace.schedule.verify import verify
+from tests.schedule.machine_run import source
+
+PROGRAMS = Path(__file__).parents[1] / "machine" / "programs"
+OWN = [
+    "attention",
+    "dynamic",
+    "elementwise",
+    "gather",
+    "matmul",
+    "multicast",
+    "ring_reduce",
+    "softmax",
+    "transpose",
+]
+
+
+def text_of(name: str) -> str:
+    return print_module(lower(parse(source(name)), device("spyre")))
+
+
+def faults(text: str) -> list[str]:
+    return [found.message for found in verify(parse(text), device("spyre"))]
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_sample_programs_are_sound(name: str) -> None:
+    assert faults((PROGRAMS / f"{name}.mlir").read_text()) == []
+
+
+@pytest.mark.parametrize("name", ["elementwise", "gather"])
+def test_what_lower_writes_is_sound(name: str) -> None:
+    assert faults(text_of(name)) == []
+
+
+@pytest.mark.parametrize("name", ["elementwise", "gather"])
+def test_no_signal_can_be_left_out(name: str) -> None:
+    lines = text_of(name).split("\n")
+    for k, line in enumerate(lines):
+        if "dataflow.sync_send" in line and "fence" not in line or "dataflow.sync_recv" in line:
+            assert faults("\n".join(lines[:k] + lines[k + 1 :])), (k, line)
+
+
+def test_a_pair_of_signals_left_out_is_a_race() -> None:
+    text = text_of("elementwise")
+    cut = [x for x in text.split("\n") if not ('"free"' in x)]
+    found = faults("\n".join(cut))
+    assert found and all("in no order" in message for message in found)
+
+
+def test_signals_in_another_order_are_found() -> None:
+    text = text_of("elementwise").replace(
+        'dataflow.sync_recv %mnilu {dbgName = "full"}', 'dataflow.sync_recv %mnilu {dbgName = "late"}', 1
+    )
+    assert any("the next signal is" in message for message in faults(text))
+
+
+def test_a_message_of_another_type_is_found() -> None:
+    text = text_of("elementwise").replace(
+        "time_symbols()(%3:vector<1xf16>)", "time_symbols()(%3:vector<2xf16>)"
+    )
+    text = text.replace("dataflow.send %sfu, %3 : vector<1xf16>", "dataflow.send %sfu, %3 : vector<2xf16>")
+    assert any("which is not what arrives" in message for message in faults(text))
+
+
+def test_units_that_wait_for_each_other_are_named() -> None:
+    text = text_of("elementwise")
+    lines = text.split("\n")
+    k = next(i for i, line in enumerate(lines) if "dataflow.sync_send" in line)
+    found = verify(parse("\n".join(lines[:k] + lines[k + 1 :])), device("spyre"))
+    assert any(f.message == "the units wait for each other" and "waits for" in f.hint for f in found)
+
+
+def test_bytes_outside_a_buffer_are_found() -> None:
+    text = text_of("elementwise").replace("memref<3x8x256xf16>", "memref<2x8x256xf16>")
+    assert any("of dim 0, which has 2" in message for message in faults(text))
+
+
+def test_bytes_outside_an_argument_are_found() -> None:
+    text = text_of("elementwise")
+    text = text.replace(
+        'name = "y", role = "out", shape = [64, 256]', 'name = "y", role = "out", shape = [63, 256]'
+    )
+    assert any("of argument y" in message for message in faults(text))
+
+
+def test_bytes_outside_the_scratchpad_are_found() -> None:
+    text = text_of("elementwise").replace("%c6144 = arith.constant 6144", "%c6144 = arith.constant 1044480")
+    assert any("of a scratchpad of 2097152" in message for message in faults(text))
+
+
+def test_cores_that_write_the_same_bytes_are_found() -> None:
+    text = text_of("elementwise").replace("%c32 = arith.constant 32", "%c32 = arith.constant 28")
+    assert any("writes device memory that core" in message for message in faults(text))
+
+
+def test_a_weight_block_larger_than_the_unit_is_found() -> None:
+    text = (PROGRAMS / "matmul.mlir").read_text().replace("256x64x", "512x64x")
+    assert any("a block of 65536 bytes" in message for message in faults(text))
+
+
+def test_rows_larger_than_the_registers_are_found() -> None:
+    text = (PROGRAMS / "softmax.mlir").read_text().replace("300x", "3000x")
+    assert any("the register file has" in message for message in faults(text))
