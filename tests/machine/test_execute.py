@@ -11,7 +11,7 @@ from headrace.ir.diagnostics import HeadraceError
 from headrace.ir.text import parse
 from headrace.machine.decode import decode
 from headrace.machine.execute import execute
-from headrace.machine.execute.arenas import NotUniform
+from headrace.machine.execute.arenas import NotUniform, new_scratchpads
 from headrace.machine.execute.run import Execution
 from headrace.machine.execute.team import Team
 from tests.machine import samples
@@ -156,6 +156,8 @@ def test_scratchpads_keep_their_bytes_between_calls() -> None:
     second = samples.text("resident").replace("call @local_schedule_0() : () -> ()", "")
     sample = samples.resident()
     memory = sample.memory()
-    result = execute(decode(parse(first), device("spyre"), "kernel"), memory, {})
-    execute(decode(parse(second), device("spyre"), "kernel"), memory, {}, result.scratch)
+    pads = new_scratchpads(decode(parse(first), device("spyre"), "kernel"))
+    execute(decode(parse(first), device("spyre"), "kernel"), memory, {}, pads)
+    execute(samples.image_of(samples.text("softmax")), samples.softmax().memory(), {})
+    execute(decode(parse(second), device("spyre"), "kernel"), memory, {}, pads)
     sample.check(memory)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from headrace.machine.execute import convert, half
+from headrace.machine.execute import convert, functions, half
 from headrace.machine.execute.arithmetic import binary, compare, maximum, minimum, unary
 from headrace.machine.execute.contractions import accumulate, contract
 from headrace.machine.execute.vectors import evaluate, reduce, scan
@@ -230,3 +230,24 @@ def test_broadcast_arrays_are_converted_once() -> None:
     x = np.broadcast_to(np.arange(4, dtype=F16), (5000, 4))
     found = convert.widen(x)
     assert found.strides[0] == 0 and found[17].tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("function", ["exp", "sigmoid", "tanh"])
+def test_compiled_functions_are_correctly_rounded(function: str) -> None:
+    edges = F32([0.0, -0.0, np.inf, -np.inf, np.nan, 88.8, -104.5, 1e-6, -1e-6, 1e-30, 3.0e38, -87.5])
+    x = np.concatenate(
+        [np.linspace(-110, 110, 40001).astype(F32), np.linspace(-1, 1, 20001).astype(F32), edges]
+    )
+    with np.errstate(all="ignore"):
+        wide = {"exp": np.exp, "sigmoid": lambda v: 1 / (1 + np.exp(-v)), "tanh": np.tanh}[function](
+            x.astype(np.float64)
+        )
+        want = wide.astype(F32)
+        found = functions.apply(function, x)
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(want))
+        finite = np.isfinite(want)
+        np.testing.assert_array_equal(found[~finite], want[~finite])
+        error = np.abs(found[finite] - wide[finite]) / np.spacing(
+            np.maximum(np.abs(want[finite]), F32(1e-45))
+        )
+    assert error.max() <= 0.5001

@@ -6,6 +6,7 @@ instances at once where their base addresses form an arithmetic progression.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -43,8 +44,8 @@ class Arena:
 class Arenas:
     """Finds the arena of a place."""
 
-    def __init__(self, image: Image, memory: Memory, scratch: Scratchpads | None = None) -> None:
-        self.scratch = scratch or new_scratchpads(image)
+    def __init__(self, image: Image, memory: Memory, scratch: Scratchpads) -> None:
+        self.scratch = scratch
         self._by_name: dict[str, Arena] = {}
         for m in image.memories:
             if m.kind == "global":
@@ -59,15 +60,43 @@ class Arenas:
         return self._by_name[place.name]
 
 
+class _Pool:
+    """The scratchpads of the last run, for the next one."""
+
+    lock = threading.Lock()
+    free: list[Scratchpads] = []
+
+
+def borrow(image: Image) -> Scratchpads:
+    """Scratchpads for a run; they hold what the last run left, as those of a real chip would."""
+    lx, registers = _needed(image)
+    with _Pool.lock:
+        found = _Pool.free.pop() if _Pool.free else None
+    if found is None or len(found.lx) < lx:
+        found = Scratchpads(np.zeros(lx, np.uint8), {} if found is None else found.registers)
+    for name, size in registers.items():
+        if name not in found.registers or len(found.registers[name]) < size:
+            found.registers[name] = np.zeros(size, np.uint8)
+    return found
+
+
+def give_back(scratch: Scratchpads) -> None:
+    """Keeps scratchpads for the next run."""
+    with _Pool.lock:
+        _Pool.free = [scratch]
+
+
+def _needed(image: Image) -> tuple[int, dict[str, int]]:
+    """Bytes of all scratchpads, and of the register files of all instances by name."""
+    lx = next((m.size_bytes for m in image.memories if m.kind == "ct_local"), 0)
+    count = len(image.instances)
+    return lx * image.cores, {m.name: m.size_bytes * count for m in image.memories if m.kind == "register"}
+
+
 def new_scratchpads(image: Image) -> Scratchpads:
     """Fresh scratchpads and register files, all zero; pages are committed when touched."""
-    lx = next((m.size_bytes for m in image.memories if m.kind == "ct_local"), 0)
-    registers = {
-        m.name: np.zeros(m.size_bytes * len(image.instances), np.uint8)
-        for m in image.memories
-        if m.kind == "register"
-    }
-    return Scratchpads(np.zeros(lx * image.cores, np.uint8), registers)
+    lx, registers = _needed(image)
+    return Scratchpads(np.zeros(lx, np.uint8), {n: np.zeros(size, np.uint8) for n, size in registers.items()})
 
 
 def progression(values: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.machine.execute.convert import round_to, widen
+from headrace.machine.execute.convert import pays, round_to, widen
 from headrace.numbers import special
 from headrace.numbers.dtypes import is_float, numpy_dtype, unsigned_dtype
 
@@ -177,6 +177,8 @@ EXACT = frozenset(
     ("neg", "negf", "absf", "absi", "floor", "ceil", "trunc", "roundeven", "round", "sqrt", "reciprocal")
 )
 """Unary functions that are correctly rounded in the type they are computed in."""
+_COMPILED = frozenset(("exp", "sigmoid", "tanh"))
+"""Those of `functions.py`, which is loaded when there is much to compute."""
 
 COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     "eq": np.equal,
@@ -208,6 +210,10 @@ def unary(function: str, x: Array, dtype: str) -> Array:
     if not is_float(dtype):
         return f(x)
     if dtype == "f32" and function not in EXACT:
+        if function in _COMPILED and pays(x):
+            from headrace.machine.execute import functions
+
+            return functions.apply(function, x)
         return round_to(f(x.astype(np.float64)), dtype)
     return round_to(f(widen(x)), dtype)
 

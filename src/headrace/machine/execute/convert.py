@@ -28,7 +28,7 @@ def widen(x: Array) -> Array:
     """The array in the type its arithmetic is done in: f16, bf16 and fp8 become f32."""
     if x.dtype == np.float32 or x.dtype == np.float64 or x.dtype.kind in "biu":
         return x
-    if x.dtype in (np.float16, _BF16) and _pays(x):
+    if x.dtype in (np.float16, _BF16) and pays(x):
         from headrace.machine.execute import half
 
         return half.widen_f16(x) if x.dtype == np.float16 else half.widen_bf16(x)
@@ -37,7 +37,7 @@ def widen(x: Array) -> Array:
 
 def round_to(x: Array, name: str) -> Array:
     """The array (f32 or f64) rounded once to float type `name`."""
-    if x.dtype == np.float32 and name in ("f16", "bf16") and _pays(x):
+    if x.dtype == np.float32 and name in ("f16", "bf16") and pays(x):
         from headrace.machine.execute import half
 
         return half.round_f16(x) if name == "f16" else half.round_bf16(x, numpy_dtype(name))
@@ -53,7 +53,8 @@ def cast(x: Array, source: str, target: str, unsigned: bool = False) -> Array:
     return rounding.cast(x, source, target, unsigned=unsigned)
 
 
-def _pays(x: Array) -> bool:
+def pays(x: Array) -> bool:
+    """Whether compiled code is worth its start for this array; counts what passes by."""
     if x.size < _SMALL or not x.flags.c_contiguous:
         return False
     if _Converted.count < _PATIENCE:

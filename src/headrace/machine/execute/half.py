@@ -33,7 +33,7 @@ def _truncate(_: Any, x: Any) -> Any:
     return types.uint16(types.float32), generate
 
 
-def _compiled(function: Any) -> Any:
+def compiled(function: Any) -> Any:
     """Compiled without the GIL, kept on disk where some cache directory can be written."""
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     try:
@@ -66,10 +66,10 @@ def _f32_to_bf16(bits: Array, out: Array) -> None:
         out[k] = np.uint16(quiet if is_nan else rounded)
 
 
-_from_f16 = _compiled(_f16_to_f32)
-_to_f16 = _compiled(_f32_to_f16)
-_from_bf16 = _compiled(_bf16_to_f32)
-_to_bf16 = _compiled(_f32_to_bf16)
+_from_f16 = compiled(_f16_to_f32)
+_to_f16 = compiled(_f32_to_f16)
+_from_bf16 = compiled(_bf16_to_f32)
+_to_bf16 = compiled(_f32_to_bf16)
 
 
 def widen_f16(x: Array) -> Array:

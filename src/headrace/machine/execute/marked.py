@@ -27,6 +27,7 @@ from headrace.machine.image import (
     Reduce,
     Send,
     Store,
+    Value,
     VectorOp,
 )
 
@@ -43,6 +44,8 @@ _ASSOCIATIVE = {
 }  # fmt: skip
 _WIDE = ("f32", "f64", "i8", "i16", "i32", "i64")
 """Types in which sums of any order are as good as the sequential one."""
+BLOCK = 1 << 16
+"""Lanes that are computed at once: the arrays in between stay in the second-level cache."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,11 @@ class Combine:
 
 @dataclass(frozen=True)
 class Plan:
-    """A nest of marked loops ready to run folded; `body` leaves out the combining ops of a reduction."""
+    """A nest of marked loops ready to run folded; `body` leaves out the combining ops of a reduction.
+
+    `is_divisible`: blocks of instances and iterations can be computed one after the other. `lanes`: the
+    widest vector that is computed, 0 if all is passed on.
+    """
 
     loops: tuple[Loop, ...]
     body: tuple[Node, ...]
@@ -63,6 +70,9 @@ class Plan:
     receives: tuple[tuple[Queue, int], ...]
     accesses: dict[int, Access]
     has_indices: bool
+    is_divisible: bool
+    is_contracting: bool
+    lanes: int
 
     def trips(self, team: Team) -> list[int]:
         """Trip counts of the nest now."""
@@ -99,43 +109,117 @@ def run_marked(run: Execution, team: Team, node: Loop) -> bool | None:
 # ---- running -----------------------------------------------------------------------------------------------
 def _body(run: Execution, team: Team, plan: Plan, trips: Sequence[int], taken: dict[int, Any]) -> None:
     steps = prod(trips)
-    values = team.values
+    before: dict[int, Array] = {}
+    for node in plan.body:
+        if isinstance(node, Receive):
+            message = next(taken[id(run.queue(team, node.peer, False))])
+            result = node.result
+            sender = run.partner(team, node.peer)
+            before[result.number] = checked(message, result.shape, result.dtype, node.where, sender)
+        elif isinstance(node, Load) and plan.is_divisible:
+            before[node.result.number] = _loaded(team, plan, node, trips)
     env = _iteration_env(team, plan, trips) if plan.has_indices else team.env
-    sent: dict[int, tuple[Queue, list[Array]]] = {}
+    if plan.is_divisible:
+        sent = _in_blocks(run, team, plan, steps, before, env)
+    else:
+        block = Block(team.values, before, slice(None), slice(None))
+        sent = [block.whole(v, team.count, steps) for v in _evaluate(run, team, plan, block, env, trips)]
+        for number, array in block.own.items():
+            team.values[number] = array
+    _push(run, team, plan, sent, steps)
+
+
+@dataclass
+class Block:
+    """Some instances and iterations of a loop: values from before it are cut to them, its own kept."""
+
+    outer: list[Any]
+    own: dict[int, Array]
+    instances: slice
+    iterations: slice
+
+    def get(self, value: Value) -> Array:
+        """The array of a register, [instance or 1, iteration or 1, *vector]."""
+        found = self.own.get(value.number)
+        if found is None:
+            found = self.own[value.number] = self.cut(self.outer[value.number])
+        return found
+
+    def cut(self, x: Array) -> Array:
+        """The part of an array that belongs to this block."""
+        rows = self.instances if x.shape[0] > 1 else slice(None)
+        return x[rows, self.iterations if x.shape[1] > 1 else slice(None)]
+
+    @staticmethod
+    def whole(x: Array, count: int, steps: int) -> Array:
+        """An array with all its instances and iterations."""
+        return np.broadcast_to(x, (count, steps, *x.shape[2:]))
+
+
+def _evaluate(
+    run: Execution, team: Team, plan: Plan, block: Block, env: list[Any], trips: Sequence[int]
+) -> list[Array]:
+    """Runs the body on a block; what its sends send, in order."""
+    own, out = block.own, []
     for node in plan.body:
         match node:
-            case Receive():
-                queue = run.queue(team, node.peer, False)
-                message = next(taken[id(queue)])
-                values[node.result.number] = checked(
-                    message, node.result.shape, node.result.dtype, node.where, run.partner(team, node.peer)
-                )
             case VectorOp():
-                inputs = [values[v.number] for v in node.operands]
-                indices = [i.evaluate(env) for i in node.indices]
-                values[node.result.number] = vectors.evaluate(node, inputs, indices, run.scalars)
+                indices = [vectors.leading(i.evaluate(env)) for i in node.indices]
+                inputs = [block.get(v) for v in node.operands]
+                cut = [block.cut(i) for i in indices]
+                own[node.result.number] = vectors.evaluate(node, inputs, cut, run.scalars)
             case Reduce():
-                values[node.result.number] = vectors.reduce(node, values[node.operand.number])
+                own[node.result.number] = vectors.reduce(node, block.get(node.operand))
             case Contract():
-                addend = None if node.addend is None else values[node.addend.number]
-                values[node.result.number] = contract(
-                    node, values[node.left.number], values[node.right.number], addend
-                )
+                addend = None if node.addend is None else block.get(node.addend)
+                left, right = block.get(node.left), block.get(node.right)
+                own[node.result.number] = contract(node, left, right, addend)
             case Send():
-                queue = run.queue(team, node.peer, True)
-                value = values[node.value.number]
-                whole = np.broadcast_to(value, (team.count, steps, *value.shape[2:]))
-                sent.setdefault(id(queue), (queue, []))[1].append(whole)
-            case Load():
-                access = plan.accesses[id(node)]
-                part = trips if access.fold else ()
-                values[node.result.number] = access.load(team.env, node.result.shape, part)
+                out.append(block.get(node.value))
+            case Load() if not plan.is_divisible:
+                own[node.result.number] = _loaded(team, plan, node, trips)
             case Store():
-                plan.accesses[id(node)].store(team.env, values[node.value.number], trips)
+                plan.accesses[id(node)].store(team.env, block.get(node.value), trips)
             case Constant():
-                values[node.result.number] = vectors.constant(node)
-    for queue, parts in sent.values():
-        queue.push(parts, steps)
+                own[node.result.number] = vectors.constant(node)
+    return out
+
+
+def _loaded(team: Team, plan: Plan, node: Load, trips: Sequence[int]) -> Array:
+    access = plan.accesses[id(node)]
+    return access.load(team.env, node.result.shape, trips if access.fold else ())
+
+
+def _in_blocks(
+    run: Execution, team: Team, plan: Plan, steps: int, before: dict[int, Array], env: list[Any]
+) -> list[Array]:
+    """Evaluates the body block by block, so that what is computed in between stays in the cache."""
+    out: list[Array] = []
+    rows = max(1, min(team.count, BLOCK // max(1, plan.lanes * steps)))
+    columns = steps if rows > 1 or plan.is_contracting else max(1, min(steps, BLOCK // max(1, plan.lanes)))
+    for i in range(0, team.count, rows):
+        for t in range(0, steps, columns):
+            block = Block(team.values, {}, slice(i, i + rows), slice(t, t + columns))
+            block.own = {number: block.cut(x) for number, x in before.items()}
+            sent = _evaluate(run, team, plan, block, env, ())
+            shape = (min(rows, team.count - i), min(columns, steps - t))
+            if shape == (team.count, steps):
+                return [np.broadcast_to(x, (*shape, *x.shape[2:])) for x in sent]
+            out = out or [np.empty((team.count, steps, *x.shape[2:]), x.dtype) for x in sent]
+            for whole, x in zip(out, sent, strict=True):
+                whole[block.instances, block.iterations] = x
+    return out
+
+
+def _push(run: Execution, team: Team, plan: Plan, sent: Sequence[Array], steps: int) -> None:
+    """Appends what was sent to the queues, one chunk per queue."""
+    parts: dict[int, tuple[Queue, list[Array]]] = {}
+    sends = (node for node in plan.body if isinstance(node, Send))
+    for node, array in zip(sends, sent, strict=True):
+        queue = run.queue(team, node.peer, True)
+        parts.setdefault(id(queue), (queue, []))[1].append(array)
+    for queue, arrays in parts.values():
+        queue.push(arrays, steps)
 
 
 def _iteration_env(team: Team, plan: Plan, trips: Sequence[int]) -> list[Any]:
@@ -186,7 +270,20 @@ def _plan(run: Execution, team: Team, node: Loop) -> Plan | None:
             queue = run.queue(team, n.peer, False)
             counts[id(queue)] = (queue, counts.get(id(queue), (queue, 0))[1] + 1)
     has_indices = any(isinstance(n, VectorOp) and any(i.symbols for i in n.indices) for n in body)
-    return Plan(tuple(nest), kept, combines, tuple(counts.values()), accesses, has_indices)
+    is_divisible = not combines and not any(isinstance(n, Store) for n in body)
+    is_contracting = any(isinstance(n, Contract) for n in body)
+    lanes = max((n.result.lanes for n in body if isinstance(n, VectorOp | Contract)), default=0)
+    return Plan(
+        tuple(nest),
+        kept,
+        combines,
+        tuple(counts.values()),
+        accesses,
+        has_indices,
+        is_divisible,
+        is_contracting,
+        lanes,
+    )
 
 
 def _nest(node: Loop) -> list[Loop]:

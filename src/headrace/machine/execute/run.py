@@ -10,7 +10,15 @@ import numpy as np
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
 from headrace.machine.execute import indirect, stall, vectors
-from headrace.machine.execute.arenas import Access, Arenas, NotUniform, Scratchpads, uniform
+from headrace.machine.execute.arenas import (
+    Access,
+    Arenas,
+    NotUniform,
+    Scratchpads,
+    borrow,
+    give_back,
+    uniform,
+)
 from headrace.machine.execute.blas import single_threaded
 from headrace.machine.execute.contractions import contract
 from headrace.machine.execute.exchange import Queue, checked
@@ -50,11 +58,10 @@ class Result:
     """What a run leaves besides the bytes in memory.
 
     `trips`: for every (instance number, loop or branch number) with data-dependent bounds the counts taken,
-    in order (of a branch: 1 for then, 0 for else). `scratch` may be passed to the next run.
+    in order (of a branch: 1 for then, 0 for else).
     """
 
     trips: dict[tuple[int, int], list[int]] = field(default_factory=dict)
-    scratch: Scratchpads | None = None
 
 
 def execute(
@@ -62,14 +69,21 @@ def execute(
 ) -> Result:
     """Runs an image on device memory; `scalars` gives every run-time argument by name (or "arg<position>").
 
+    Scratchpads keep their bytes from run to run; `scratch` gives others than those of the last run.
+
     Raises HeadraceError for a deadlock (saying who waits for whom), messages or signals left over, messages
     of the wrong type, accesses outside a view or memory, and indices that name no row.
     """
-    run = Execution(image, memory, named(image, scalars), scratch)
-    with single_threaded(), np.errstate(all="ignore"):
-        for schedule in image.schedules:
-            run.schedule(schedule)
-    return Result(run.trips, run.arenas.scratch)
+    pads = scratch or borrow(image)
+    try:
+        run = Execution(image, memory, named(image, scalars), pads)
+        with single_threaded(), np.errstate(all="ignore"):
+            for schedule in image.schedules:
+                run.schedule(schedule)
+        return Result(run.trips)
+    finally:
+        if scratch is None:
+            give_back(pads)
 
 
 def named(image: Image, scalars: dict[str, Any]) -> dict[str, Any]:
@@ -90,9 +104,7 @@ Handler = Callable[["Execution", Team, Any], bool]
 class Execution:
     """The state of one run: memories, teams, queues between them, signal counters."""
 
-    def __init__(
-        self, image: Image, memory: Memory, scalars: dict[str, Any], scratch: Scratchpads | None
-    ) -> None:
+    def __init__(self, image: Image, memory: Memory, scalars: dict[str, Any], scratch: Scratchpads) -> None:
         self.handlers: dict[type, Handler] = HANDLERS
         self.image = image
         self.scalars = scalars
@@ -222,7 +234,7 @@ class Execution:
     # ---- partners ------------------------------------------------------------------------------------------
     def queue(self, team: Team, peer: Index, is_sender: bool) -> Queue:
         """The queue between a team and its partners; NotUniform if they are not one team in step with it."""
-        key = (peer, is_sender)
+        key = (id(peer), is_sender)
         if key not in team.plans:
             team.plans[key] = self._new_queue(team, peer, is_sender)
         found: Queue = team.plans[key]
@@ -269,7 +281,7 @@ class Execution:
 
     def peers(self, team: Team, peer: Index) -> Array:
         """The same as an array, cached."""
-        key = ("peers", peer)
+        key = ("peers", id(peer))
         if key not in team.plans:
             team.plans[key] = (np.array(team.ids), np.array(self.members(team, peer)))
         found: Array = team.plans[key]

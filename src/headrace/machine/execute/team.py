@@ -101,11 +101,19 @@ def singles(team: Team, first_number: int) -> list[Team]:
 
 
 def partition(schedule: Schedule) -> list[list[list[int]]]:
-    """For every program the groups of members that may run in step.
+    """For every program the groups of members that may run in step; found once per schedule.
 
     Members stay together if every number that steers control is equal for them and their partners are
     together too.
     """
+    found: list[list[list[int]]] | None = schedule.__dict__.get("_partition")
+    if found is None:
+        found = _partition(schedule)
+        schedule.__dict__["_partition"] = found
+    return found
+
+
+def _partition(schedule: Schedule) -> list[list[list[int]]]:
     groups = [_by_control(p) for p in schedule.programs]
     home = {n: (k, m) for k, p in enumerate(schedule.programs) for m, n in enumerate(p.instances)}
     partners = [_partners(p) for p in schedule.programs]
