@@ -59,6 +59,20 @@ def test_a_location_in_the_text_wins_over_the_place_in_the_text():
     assert location(constant) == Location("src.py", 7, 9)
 
 
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        '"add"("src.py":7:9)',
+        'callsite("src.py":7:9 at "main.py":1:1)',
+        'fused["x", "src.py":7:9, "b.py":1:1]',
+    ],
+)
+def test_the_place_inside_a_compound_location_is_found(spelling):
+    module = parse(f"func.func @f() {{\n  %x = arith.constant 1 : index loc({spelling})\n  return\n}}")
+    constant = next(op for op in module.walk() if op.name == "arith.constant")
+    assert location(constant) == Location("src.py", 7, 9)
+
+
 def test_an_op_without_location_stands_where_its_parent_stands():
     module = parse("func.func @f() {\n  return\n}", "a.mlir")
     constant = next(op for op in module.walk() if op.name == "func.return")

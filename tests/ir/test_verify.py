@@ -90,6 +90,25 @@ def test_a_rule_that_is_broken_is_named_with_its_op_and_line(line, op, message):
     assert message in found[0].message
 
 
+GROUPS = "affine_set<(g) : (g >= 0, -g + 1 >= 0)>"
+
+
+@pytest.mark.parametrize("width, is_disjoint", [(4, True), (5, False)])
+def test_a_tile_may_not_produce_for_two_groups(width, is_disjoint):
+    tiles = f"affine_set<(t)[g] : (t - 4 * g >= 0, 4 * g + {width - 1} - t >= 0)>"
+    text = f"""func.func @f(%x: tensor<4xf32>) {{
+  %p = ktdp.inter_tile_produce producer_tiles_per_group = {tiles} -> <(tensor<4xf32>), groups = {GROUPS}> {{
+  ^bb0(%g: index):
+    ktdp.yield_partial %x : tensor<4xf32>
+  }}
+  return
+}}"""
+    found = verify(parse(text))
+    assert [d.message for d in found] == (
+        [] if is_disjoint else ["producer_tiles_per_group for groups 0 and 1 are not disjoint"]
+    )
+
+
 DEVICE = [
     ("%m = memory {size = 4}", "ktdf_arch.memory", "requires valid memory space"),
     ('%m = memory {kind = "A", size = 0}', "ktdf_arch.memory", "at least 1 byte"),

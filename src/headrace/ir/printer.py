@@ -27,6 +27,8 @@ from xdsl.traits import IsolatedFromAbove
 
 from headrace.ir.affine import map_text, set_text
 
+# Ops whose direct children are written without the prefix of their dialect.
+_ELIDED = {"func.func": "func.", "ktdf_arch.device": "ktdf_arch.", "ktdf_arch.group": "ktdf_arch."}
 _PLACEHOLDER = re.compile("\x01([0-9]+)\x02")
 
 
@@ -183,5 +185,5 @@ class TextPrinter(Printer):
         if isinstance(op, ModuleOp):
             return "module"
         parent = op.parent_op()
-        prefix = getattr(parent, "ELIDED_PREFIX", "") if parent is not None else ""
-        return str(op.name.removeprefix(prefix)) if prefix else str(op.name)
+        prefix = _ELIDED.get(parent.name, "") if parent is not None else ""
+        return str(op.name.removeprefix(prefix))

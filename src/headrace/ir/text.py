@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, ModuleOp, NameLoc
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import ParseError
 
 from headrace.ir.context import context, known_names
@@ -34,11 +34,7 @@ def parse(text: str, file: str = "<text>") -> ModuleOp:
         except RecursionError:
             raise HeadraceError(Diagnostic("the text is nested too deeply", Location(file, 1, 1))) from None
         except Exception as error:  # whatever an op's parser trips over: a broken text shows no traceback
-            where = _place(text, file, parser.place() if parser else 0)
-            message = str(error).split("\n")[0] or f"malformed operation ({type(error).__name__})"
-            raise HeadraceError(
-                Diagnostic(_lower(message), where, parser.open_op() if parser else "")
-            ) from None
+            raise HeadraceError(_stumble(error, parser, text, file)) from None
 
 
 def print_module(module: Operation, generic: bool = False) -> str:
@@ -60,11 +56,24 @@ def location(op: Operation) -> Location:
     """Where `op` stands; for an op built by a program, where the nearest op around it stands."""
     at: Operation | None = op
     while at is not None:
-        if isinstance(at.location, FileLineColLoc):
-            loc = at.location
-            return Location(loc.filename.data, loc.line.data, loc.column.data)
+        found = _first_place(at.location)
+        if found is not None:
+            return Location(found.filename.data, found.line.data, found.column.data)
         at = at.parent_op()
     return Location()
+
+
+def _first_place(loc: Attribute) -> FileLineColLoc | None:
+    """The file, line and column in a location: of a call its callee, of a fusion the first that has one."""
+    if isinstance(loc, FileLineColLoc):
+        return loc
+    if isinstance(loc, NameLoc):
+        return _first_place(loc.location)
+    if isinstance(loc, CallSiteLoc):
+        return _first_place(loc.callee) or _first_place(loc.caller)
+    if isinstance(loc, FusedLoc):
+        return next((found for part in loc.locations if (found := _first_place(part))), None)
+    return None
 
 
 @contextmanager
@@ -84,20 +93,37 @@ def _place(text: str, file: str, position: int) -> Location:
     return Location(file, line, position - (text.rfind("\n", 0, position) + 1) + 1)
 
 
+def _stumble(error: Exception, parser: TextParser | None, text: str, file: str) -> Diagnostic:
+    """What to say when the parser of an op or attribute failed without a position: the op is the place."""
+    message = str(error).split("\n")[0] or f"malformed operation ({type(error).__name__})"
+    if parser is None:
+        return Diagnostic(_lower(message), Location(file, 1, 1))
+    return Diagnostic(_lower(message), _place(text, file, parser.place()), parser.open_op())
+
+
 def _syntax(error: ParseError, text: str, file: str) -> Diagnostic:
     where = _place(text, file, span_start(error))
     return Diagnostic(_lower(error.msg), where, hint=_hint(error))
 
 
 # Spellings of older drafts and of other tools, and what to write instead.
-_FORMER = {"fp16": "write f16", "fp32": "write f32", "float16": "write f16", "float32": "write f32"}
+_FORMER = {
+    "fp16": "write f16",
+    "fp32": "write f32",
+    "float16": "write f16",
+    "float32": "write f32",
+    "/": "write floordiv",
+    "ktdp.coreid": "write ktdp.get_compute_tile_id",
+    "ktdp.reduce": "write ktdp.inter_tile_produce and ktdp.inter_tile_reduce",
+    "ktdp.transfer": "write ktdp.inter_tile_produce and ktdp.inter_tile_consume",
+}
 
 
 def _hint(error: ParseError) -> str:
     if isinstance(error, UnknownName):
         if error.name.startswith("ktir."):
             return f"the dialect is called ktdp now: ktdp.{error.name.removeprefix('ktir.')}"
-        return _close(error.name, known_names())
+        return _FORMER.get(error.name) or _close(error.name, known_names())
     if isinstance(error, UnknownWord):
         return _close(error.name, error.words)
     if isinstance(error, UndefinedValue):

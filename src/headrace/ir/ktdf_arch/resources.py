@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from xdsl.dialects.builtin import (
     I64,
@@ -252,7 +252,6 @@ class GroupOp(IRDLOperation):
     """Resources that belong together; memories come in through `share`, execution units go out as results."""
 
     name = "ktdf_arch.group"
-    ELIDED_PREFIX: ClassVar[str] = PREFIX
     id = opt_prop_def(StringAttr)
     kind = opt_prop_def(Attribute)
     shared = var_operand_def(MemoryType)
@@ -344,7 +343,6 @@ class DeviceOp(IRDLOperation):
     """A device, described here or in the file of `import_path`."""
 
     name = "ktdf_arch.device"
-    ELIDED_PREFIX: ClassVar[str] = PREFIX
     sym_name = prop_def(StringAttr)
     import_path = opt_prop_def(StringAttr)
     version = opt_prop_def(IntegerAttr[I64])

@@ -7,6 +7,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import AffineSetAttr, IndexType
 from xdsl.ir import Attribute, Region
+from xdsl.ir.affine import AffineConstraintKind
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
@@ -47,6 +48,9 @@ class YieldReducedOp(IRDLOperation):
     assembly_format = "attr-dict ($values^ `:` type($values))?"
 
 
+MOST_TILES = 1024
+
+
 def _check_tiles(name: str, tiles: AffineSetAttr) -> None:
     if tiles.data.num_symbols != 1:
         raise VerifyException(f"`{name}` must have exactly one symbol (the group index g)")
@@ -77,6 +81,30 @@ def _check_yield(
             raise VerifyException(
                 f"{kind.name.removeprefix('ktdp.')} yields {v.type} where the {against} has {t}"
             )
+
+
+def _members(tiles: AffineSetAttr, symbols: tuple[int, ...]) -> set[int] | None:
+    """The numbers in a one-dimensional set; None when it does not end below MOST_TILES."""
+    rows = [(c.kind, c.lhs) for c in tiles.data.constraints]
+
+    def holds(i: int) -> bool:
+        values = ((kind, lhs.eval((i,), symbols)) for kind, lhs in rows)
+        return all(v == 0 if kind is AffineConstraintKind.eq else v >= 0 for kind, v in values)
+
+    found = {i for i in range(MOST_TILES) if holds(i)}
+    return None if MOST_TILES - 1 in found else found
+
+
+def _check_disjoint(groups: AffineSetAttr, tiles: AffineSetAttr) -> None:
+    """No tile produces for two groups; sets without an end are not looked at."""
+    owner: dict[int, int] = {}
+    for g in sorted(_members(groups, ()) or ()):
+        for tile in _members(tiles, (g,)) or ():
+            if tile in owner:
+                raise VerifyException(
+                    f"producer_tiles_per_group for groups {owner[tile]} and {g} are not disjoint"
+                )
+            owner[tile] = g
 
 
 @irdl_op_definition
@@ -119,6 +147,7 @@ class InterTileProduceOp(IRDLOperation):
         if len(args) != 1 or not isinstance(args[0].type, IndexType):
             raise VerifyException("producer region must take a single `index` group-id argument")
         _check_yield(self.region, YieldPartialOp, self.future.type.value_types.data, "future")
+        _check_disjoint(self.future.type.groups, self.producer_tiles_per_group)
 
 
 def _keyword_set(parser: Parser, keyword: str) -> Attribute:
