@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Any, Literal
 
@@ -162,7 +163,11 @@ class VectorOp:
 
     def detail(self, name: str, default: Any = None) -> Any:
         """The attribute of this name."""
-        return dict(self.details).get(name, default)
+        return self._details.get(name, default)
+
+    @cached_property
+    def _details(self) -> dict[str, Any]:
+        return dict(self.details)
 
 
 @dataclass(frozen=True)

@@ -170,15 +170,45 @@ class Access:
         found = progression([int(x) for x in self.offsets])
         self.lead = found
         self.first = int(self.offsets[0])
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """What can be known now: extents, and the one view of all instances up to its start."""
+        dims = (*self.box.times, *self.box.run)
+        known = tuple(d.extent.constant for d in dims)
+        self._extents: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+        self._ready: tuple[tuple[int, ...], tuple[int, ...], int, int] | None = None
+        if None in known:
+            return
+        extents = tuple(e for e in known if e is not None)
+        count = len(self.box.times)
+        self._extents = extents[:count], extents[count:]
+        if self.fold or not self.is_uniform or self.lead is None or 0 in extents:
+            return
+        strides = tuple(d.stride for d in dims)
+        ends = [(e - 1) * s for e, s in zip(extents, strides, strict=True)]
+        low = self.local_low + sum(min(0, e) for e in ends)
+        high = self.local_high + sum(max(0, e) for e in ends) + self.dtype.itemsize
+        self._ready = (*self.lead[0], *extents), (*self.lead[1], *strides), low, high
 
     def shape(self, env: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """(time extents, run extents) now."""
+        if self._extents is not None:
+            return self._extents
         times = tuple(uniform(d.extent.evaluate(env)) for d in self.box.times)
         run = tuple(uniform(d.extent.evaluate(env)) for d in self.box.run)
         return times, run
 
     def views(self, env: Sequence[Any], trips: Sequence[int] = ()) -> tuple[list[Array], bool]:
         """Views of shape [lead…, folded loops…, times…, run…]: one for all, or (False) one per instance."""
+        if self._ready is not None:
+            shape, steps, low, high = self._ready
+            at = self.common(env)
+            if at + low < 0 or at + high > self.arena.size:
+                self._outside(at + low, at + high)
+            if self.box.limits:
+                self._check_limits(env)
+            return [self._view(at + self.first, shape, steps)], True
         times, run = self.shape(env)
         extents = (*trips, *times, *run)
         strides = (*self.fold, *(d.stride for d in self.box.times), *(d.stride for d in self.box.run))
@@ -210,6 +240,9 @@ class Access:
                 low += (extent - 1) * stride
         if low < 0 or high + self.dtype.itemsize > self.arena.size:
             self._outside(low, high + self.dtype.itemsize)
+        self._check_limits(env)
+
+    def _check_limits(self, env: Sequence[Any]) -> None:
         for limit in self.box.limits:
             least, most = limit.low.evaluate(env), limit.high.evaluate(env)
             if np.min(least) < 0 or np.max(most) >= np.min(limit.size.evaluate(env)):

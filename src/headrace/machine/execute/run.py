@@ -111,6 +111,7 @@ class Execution:
         self.arenas = Arenas(image, memory, scratch)
         self.trips: dict[tuple[int, int], list[int]] = {}
         self.counters = np.zeros((len(image.instances), len(image.instances)), np.int64)
+        self.counts = self.counters.reshape(-1)
         self.teams: list[Team] = []
         self.queues: dict[tuple[tuple[int, int], ...], Queue] = {}
         self.home: dict[int, tuple[Team, int]] = {}
@@ -279,12 +280,14 @@ class Execution:
         """A function that names the first partner of a team."""
         return lambda: self.image.instances[self.members(team, peer)[0]].name
 
-    def peers(self, team: Team, peer: Index) -> Array:
-        """The same as an array, cached."""
+    def peers(self, team: Team, peer: Index) -> tuple[bool, Array, Array]:
+        """(whether they are the team itself, counters it raises, counters it awaits), cached."""
         key = ("peers", id(peer))
         if key not in team.plans:
-            team.plans[key] = (np.array(team.ids), np.array(self.members(team, peer)))
-        found: Array = team.plans[key]
+            mine, others = np.array(team.ids), np.array(self.members(team, peer))
+            width = len(self.counters)
+            team.plans[key] = (mine[0] == others[0], mine * width + others, others * width + mine)
+        found: tuple[bool, Array, Array] = team.plans[key]
         return found
 
     def access(self, team: Team, box: Box, where: Location) -> Access:
@@ -312,18 +315,18 @@ def _copy(run: Execution, team: Team, node: Copy) -> bool:
 
 
 def _signal(run: Execution, team: Team, node: Signal) -> bool:
-    mine, peers = run.peers(team, node.peer)
-    if mine[0] != peers[0]:
-        run.counters[mine, peers] += 1
+    is_fence, sent, _ = run.peers(team, node.peer)
+    if not is_fence:
+        run.counts[sent] += 1
     return True
 
 
 def _wait(run: Execution, team: Team, node: Wait) -> bool:
-    mine, peers = run.peers(team, node.peer)
-    counts = run.counters[peers, mine]
+    _, _, received = run.peers(team, node.peer)
+    counts = run.counts[received]
     if not counts.all():
         return False
-    run.counters[peers, mine] = counts - 1
+    run.counts[received] = counts - 1
     return True
 
 
