@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from xdsl.ir import Operation
 from xdsl.ir.affine import AffineSet
 
@@ -33,9 +34,11 @@ def _groups(frame: Frame, op: Operation, groups: AffineSet) -> range:
     return range(low or 0, (high or 0) + 1)
 
 
-def _members(frame: Frame, tiles: AffineSet, symbols: Sequence[int]) -> list[int]:
-    """The tiles of a set `(tile)[symbols]`, in ascending order."""
-    return [t for t in range(frame.launch.tiles) if contains(tiles, [t], list(symbols)[: tiles.num_symbols])]
+@lru_cache(maxsize=4096)
+def _members(tiles: AffineSet, count: int, symbols: tuple[int, ...]) -> list[int]:
+    """Which of `count` tiles are in a set `(tile)[symbols]`, in ascending order."""
+    inside = contains(tiles, [np.arange(count)], symbols[: tiles.num_symbols])
+    return [int(t) for t in np.flatnonzero(np.broadcast_to(inside, (count,)))]
 
 
 def produce(frame: Frame, op: Any) -> Steps:
@@ -43,9 +46,8 @@ def produce(frame: Frame, op: Any) -> Steps:
     number = frame.counts.get(op, 0)
     frame.counts[op] = number + 1
     future = Future(op, number, op.producer_tiles_per_group.data, op.future.type.groups.data)
-    mine = [
-        g for g in _groups(frame, op, future.groups) if frame.tile in _members(frame, future.producers, [g])
-    ]
+    groups, tiles = _groups(frame, op, future.groups), frame.launch.tiles
+    mine = [g for g in groups if frame.tile in _members(future.producers, tiles, (g,))]
     if len(mine) > 1:
         raise frame.error(op, f"tile {frame.tile} produces for groups {mine}; groups are disjoint")
     for group in mine:
@@ -57,13 +59,14 @@ def produce(frame: Frame, op: Any) -> Steps:
 def _deliver(frame: Frame, op: Any, future: Future) -> Steps:
     """The partial values this tile consumes, by producer in ascending order; None first when it consumes
     nothing."""
+    tiles = frame.launch.tiles
     for group in _groups(frame, op, future.groups):
-        if frame.tile not in _members(frame, op.consumer_tiles_per_group.data, [group]):
+        if frame.tile not in _members(op.consumer_tiles_per_group.data, tiles, (group,)):
             continue
-        sources = _members(frame, future.producers, [group])
+        sources = _members(future.producers, tiles, (group,))
         chosen = op.producer_dependency_per_consumer
         if chosen is not None:
-            wanted = _members(frame, chosen.data, [frame.tile, group])
+            wanted = _members(chosen.data, tiles, (frame.tile, group))
             if not set(wanted) <= set(sources):
                 raise frame.error(
                     op, f"tile {frame.tile} depends on tiles {wanted}, group {group} has {sources}"
