@@ -2,7 +2,8 @@
 
 The model comes from a configuration with seeded weights (nothing is downloaded). It reads a prompt of 64
 tokens and greedily generates 16, with a static key/value cache, once on the CPU and once on the device
-"headrace", in f32 and f16. Two graphs are compiled for each type: one reads the prompt, one generates a token.
+"headrace", in f32 and f16. Two graphs are compiled for each type: one reads the prompt, one generates a
+token.
 
     python examples/llama.py [--layers 4] [--tokens 16] [--device spyre] [--types f32 f16]
 """
