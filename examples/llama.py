@@ -214,4 +214,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    if main():
+        raise SystemExit(1)
