@@ -1,0 +1,113 @@
+"""The `spyreop` dialect: intrinsics of the device, used in the bodies of `linalg.generic`."""
+
+from xdsl.ir import Dialect
+
+from headrace.ir.spyreop.constants import (
+    ConstantOp,
+    ReductionKind,
+    ReductionKindAttr,
+    ReductionScope,
+    ReductionScopeAttr,
+    SliceReductionOp,
+)
+from headrace.ir.spyreop.functions import (
+    ExpOp,
+    GeluOp,
+    RealDivOp,
+    ReciprocalOp,
+    RsqrtOp,
+    SigmoidOp,
+    SiluOp,
+    SoftplusOp,
+    SqrtOp,
+    UnaryOp,
+)
+from headrace.ir.spyreop.integers import (
+    AddI32Op,
+    AddI64Op,
+    Idx32ToAddrOp,
+    IntegerOp,
+    MulI32Op,
+)
+from headrace.ir.spyreop.norms import (
+    Exx2FusedOp,
+    Exx2Op,
+    FusedOp,
+    KeywordOp,
+    LayerNormNormOp,
+    LayerNormScaleFusedOp,
+    LayerNormScaleOp,
+)
+from headrace.ir.spyreop.types import (
+    FLOAT,
+    FUSED,
+    DF16FusedType,
+    DF16Type,
+    FP16FusedType,
+    FP32FusedType,
+)
+
+SpyreOp = Dialect(
+    "spyreop",
+    [
+        ExpOp,
+        SqrtOp,
+        RsqrtOp,
+        ReciprocalOp,
+        SigmoidOp,
+        SiluOp,
+        GeluOp,
+        RealDivOp,
+        SoftplusOp,
+        AddI32Op,
+        AddI64Op,
+        MulI32Op,
+        Idx32ToAddrOp,
+        LayerNormScaleOp,
+        LayerNormNormOp,
+        Exx2Op,
+        Exx2FusedOp,
+        LayerNormScaleFusedOp,
+        ConstantOp,
+        SliceReductionOp,
+    ],
+    [DF16Type, FP16FusedType, DF16FusedType, FP32FusedType, ReductionKindAttr, ReductionScopeAttr],
+)
+
+__all__ = [
+    "AddI32Op",
+    "AddI64Op",
+    "ConstantOp",
+    "DF16FusedType",
+    "DF16Type",
+    "ExpOp",
+    "Exx2FusedOp",
+    "Exx2Op",
+    "FLOAT",
+    "FP16FusedType",
+    "FP32FusedType",
+    "FUSED",
+    "FusedOp",
+    "GeluOp",
+    "Idx32ToAddrOp",
+    "IntegerOp",
+    "KeywordOp",
+    "LayerNormNormOp",
+    "LayerNormScaleFusedOp",
+    "LayerNormScaleOp",
+    "MulI32Op",
+    "RealDivOp",
+    "ReciprocalOp",
+    "ReductionKind",
+    "ReductionKindAttr",
+    "ReductionScope",
+    "ReductionScopeAttr",
+    "RsqrtOp",
+    "SigmoidOp",
+    "SiluOp",
+    "SliceReductionOp",
+    "SoftplusOp",
+    "SpyreOp",
+    "SqrtOp",
+    "UnaryOp",
+]
