@@ -60,7 +60,8 @@ class _Function:
                     count *= int(extent)
                 self.sizes[number] = (name, count * itemsize(known["dtype"]))
         self.programs: dict[Handle, Any] = {}
-        scope = Scope(self.known, Handle("", -1))
+        self.shared: dict[Any, Any] = {}
+        scope = Scope(self.known, Handle("", -1), self.shared)
         for child in op.body.block.ops:
             if child.name == "dataflow.program_unit":
                 for unit in child.units:
@@ -75,12 +76,12 @@ class _Function:
         groups: dict[int, list[Handle]] = {}
         for handle in self.programs:
             groups.setdefault(handle.core, []).append(handle)
-        for cores in alike(groups, self.programs, self.known):
+        for cores in alike(groups, self.programs, self.known, self.shared):
             found += self.core([h for core in cores for h in groups[core]])
-        reaches = reach(self.programs, self.known)
+        reaches = reach(self.programs, self.known, self.shared)
         found += outside(((r.op, r.touch) for r in reaches), self.device, self.sizes)
         found += between_cores(reaches)
-        found += multicast_order(self.programs, self.known)
+        found += multicast_order(self.programs, self.known, self.shared)
         return found
 
     def core(self, handles: list[Handle]) -> list[Diagnostic]:
@@ -102,7 +103,7 @@ class _Function:
 
     def events(self, handle: Handle, clip: int | None) -> Iterator[Event]:
         program = self.programs[handle]
-        scope = Scope(dict(self.known), handle)
+        scope = Scope(dict(self.known), handle, self.shared)
         block = program.region.block
         if block.args:
             scope.known[block.args[0]] = handle

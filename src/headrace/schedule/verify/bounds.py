@@ -74,13 +74,14 @@ def resident(program: Any, kind: str, device: Device) -> Iterator[Diagnostic]:
 
 
 def _bytes(value: Any) -> int:
+    """Bytes of a vector; one lane is a scalar and counts nothing."""
     kind = value.type
     if not hasattr(kind, "element_type") or not hasattr(kind, "get_shape"):
         return 0
     size = itemsize(str(kind.element_type))
     for extent in kind.get_shape():
         size *= int(extent)
-    return size
+    return size if size > itemsize(str(kind.element_type)) else 0
 
 
 def _blocks(program: Any, block_bytes: int | None, accumulator_bytes: int) -> Iterator[Diagnostic]:
@@ -110,7 +111,7 @@ def _registers(program: Any, register_bytes: int) -> Iterator[Diagnostic]:
     if worst > register_bytes and where is not None:
         message = f"{worst} bytes of vectors stay alive, but the register file has {register_bytes}"
         hint = "use shorter rows or send the row once for each pass"
-        yield Diagnostic(message, location(where), where.name, hint)
+        yield Diagnostic(message, location(where), where.name, hint, severity="warning")
 
 
 def _alive_across(barrier: Any) -> list[Any]:

@@ -13,24 +13,27 @@ from headrace.schedule.verify.events import Program, Touch, Work
 from headrace.schedule.verify.races import byte_range
 from headrace.schedule.verify.values import Handle, Scope
 
+Known = dict[Any, Any]
+"""What values are: known for the function, shared maps."""
+
 CLIPPED = 3
 EXACT_EVENTS = 20000
 
 
 def alike(
-    groups: dict[int, list[Handle]], programs: dict[Handle, Any], known: dict[Any, Any]
+    groups: dict[int, list[Handle]], programs: dict[Handle, Any], known: Known, shared: Known
 ) -> list[list[int]]:
     """Return sets of cores to run: one of each kind of cores that differ in device addresses only.
 
     Cores whose programs name each other's units run together.
     """
-    joined = _joined(groups, programs, known)
+    joined = _joined(groups, programs, known, shared)
     found: dict[Any, list[int]] = {}
     for cores in joined:
         if len(cores) > 1:
             found[tuple(cores)] = cores
         else:
-            found.setdefault(_signature(groups[cores[0]], programs, known), cores)
+            found.setdefault(_signature(groups[cores[0]], programs, known, shared), cores)
     return list(found.values())
 
 
@@ -40,23 +43,28 @@ def _maps(program: Any) -> Iterator[Any]:
             yield op
 
 
-def _entry(op: Any, handle: Handle, known: dict[Any, Any]) -> Any:
+def _entry(op: Any, handle: Handle, known: Known, shared: Known) -> Any:
+    """Return the value a query of a map by the unit's own handle has."""
     mapping = op.map.owner
-    count = len(mapping.operands) // 2
-    for key, value in zip(mapping.operands[:count], mapping.operands[count:], strict=True):
-        if known.get(key) == handle:
-            return known.get(value)
-    return None
+    table = shared.get(mapping)
+    if table is None:
+        operands = mapping.operands
+        count = len(operands) // 2
+        pairs = zip(operands[:count], operands[count:], strict=True)
+        table = shared[mapping] = {known[k]: v for k, v in pairs if k in known}
+    return known.get(table.get(handle))
 
 
-def _signature(handles: list[Handle], programs: dict[Handle, Any], known: dict[Any, Any]) -> Any:
+def _signature(handles: list[Handle], programs: dict[Handle, Any], known: Known, shared: Known) -> Any:
     parts = []
     for handle in sorted(handles, key=lambda h: (h.kind, h.corelet)):
         values = []
         for op in _maps(programs[handle]):
-            value = _entry(op, handle, known)
+            value = _entry(op, handle, known, shared)
             if isinstance(value, Handle):
                 value = (value.kind, value.core - handle.core if value.core >= 0 else None, value.corelet)
+            elif isinstance(value, tuple):
+                value = "group"
             elif isinstance(value, int) and _only_places(op.results[0], set()):
                 value = None
             values.append(value)
@@ -90,7 +98,7 @@ def _is_device(value: Any) -> bool:
 
 
 def _joined(
-    groups: dict[int, list[Handle]], programs: dict[Handle, Any], known: dict[Any, Any]
+    groups: dict[int, list[Handle]], programs: dict[Handle, Any], known: Known, shared: Known
 ) -> list[list[int]]:
     """Return the cores in sets that exchange messages or signals."""
     parent = {core: core for core in groups}
@@ -112,7 +120,7 @@ def _joined(
             peer = op.operands[0].owner
             found = known.get(op.operands[0])
             if getattr(peer, "name", "") == "uniform.query_map":
-                found = _entry(peer, handle, known)
+                found = _entry(peer, handle, known, shared)
             if isinstance(found, Handle) and found.core in parent:
                 parent[root(found.core)] = root(handle.core)
     sets: dict[int, list[int]] = {}
@@ -133,9 +141,9 @@ class Reach:
     op: Any
 
 
-def reach(programs: dict[Handle, Any], known: dict[Any, Any]) -> list[Reach]:
+def reach(programs: dict[Handle, Any], known: Known, shared: Known) -> list[Reach]:
     """Return what every core touches of device memory."""
-    return [r for handle in programs for r in _reaches(handle, programs[handle], known)]
+    return [r for handle in programs for r in _reaches(handle, programs[handle], known, shared)]
 
 
 def between_cores(reaches: list[Reach]) -> Iterator[Diagnostic]:
@@ -159,13 +167,13 @@ def between_cores(reaches: list[Reach]) -> Iterator[Diagnostic]:
                 )
 
 
-def _reaches(handle: Handle, program: Any, known: dict[Any, Any]) -> Iterator[Reach]:
+def _reaches(handle: Handle, program: Any, known: Known, shared: Known) -> Iterator[Reach]:
     """Device accesses of one unit, loops swept: a union of boxes for every op."""
     if not any(
         _is_device(op.unit) for op in program.region.walk() if op.name == "dataflow.get_logical_memory_view"
     ):
         return
-    scope = Scope(dict(known), handle)
+    scope = Scope(dict(known), handle, shared)
     if program.region.block.args:
         scope.known[program.region.block.args[0]] = handle
     boxes: dict[tuple[int, int], list[Touch]] = {}
@@ -224,12 +232,12 @@ def _meet(a: Touch, b: Touch) -> bool:
     return _share_bytes(a, b)
 
 
-def multicast_order(programs: dict[Handle, Any], known: dict[Any, Any]) -> Iterator[Diagnostic]:
+def multicast_order(programs: dict[Handle, Any], known: Known, shared: Known) -> Iterator[Diagnostic]:
     """Yield a finding if members of multicast groups do not issue the groups' loads in one order."""
     sequences: dict[Handle, list[tuple[Any, Any]]] = {}
     for handle, program in programs.items():
         if any(getattr(op, "multicast_info", None) is not None for op in program.region.walk()):
-            scope = Scope(dict(known), handle)
+            scope = Scope(dict(known), handle, shared)
             if program.region.block.args:
                 scope.known[program.region.block.args[0]] = handle
             events = Program(scope, CLIPPED).events(program.region.block.ops)

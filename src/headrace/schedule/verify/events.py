@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from headrace.ir.diagnostics import Diagnostic
@@ -31,7 +32,7 @@ class Message:
     elements: int
     dtype: str
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         return self.elements * itemsize(self.dtype)
 
@@ -189,9 +190,9 @@ class Program:
         symbols = [self.scope[v] for v in getattr(op, "time_symbols", ())]
         view = self.scope[memref]
         low = self.scope.subscripts(amap, operands)
-        extents = box_extents(elements, symbols, op)
-        counts = box_extents(op.time_set, symbols, op) if time_map is not None else ()
-        moves = [_slope(time_map.data, k, symbols) for k in range(len(counts))]
+        extents = box_extents(elements, tuple(symbols), op)
+        counts = box_extents(op.time_set, tuple(symbols), op) if time_map is not None else ()
+        moves = [_slope(time_map, k, tuple(symbols)) for k in range(len(counts))]
         order = [e.position for e in op.time_order.data.results] if time_map is not None else []
         times = tuple((counts[k], moves[k]) for k in order)
         return Touch(view, is_write, low, extents[: len(low)], times)
@@ -226,8 +227,8 @@ class Program:
         amap, operands = getattr(op, f"indirect_{end}_map"), getattr(op, f"indirect_{end}_indices")
         time_map = op.properties[f"{kind}_indirect_time_addr_map"]
         symbols = [self.scope[v] for v in op.time_symbols]
-        counts = box_extents(op.time_set, symbols, op)
-        times = tuple((n, _slope(time_map.data, k, symbols)) for k, n in enumerate(counts))
+        counts = box_extents(op.time_set, tuple(symbols), op)
+        times = tuple((n, _slope(time_map, k, tuple(symbols))) for k, n in enumerate(counts))
         low = self.scope.subscripts(amap, operands)
         return Touch(self.scope[memref], False, low, (1,) * len(low), times)
 
@@ -288,38 +289,43 @@ def _steps(touch: Touch) -> int:
     return steps
 
 
-def _slope(amap: Any, dim: int, symbols: Sequence[int]) -> tuple[int, ...]:
+@lru_cache(maxsize=4096)
+def _slope(attr: Any, dim: int, symbols: tuple[int, ...]) -> tuple[int, ...]:
     """How one step along a time dim moves each subscript."""
+    amap = attr.data
     given = list(symbols)[: amap.num_symbols]
     zero = amap.eval([0] * amap.num_dims, given)
     one = amap.eval([int(k == dim) for k in range(amap.num_dims)], given)
     return tuple(b - a for a, b in zip(zero, one, strict=True))
 
 
-def box_extents(attr: Any, symbols: Sequence[int], op: Any) -> tuple[int, ...]:
+def box_extents(attr: Any, symbols: tuple[int, ...], op: Any) -> tuple[int, ...]:
     """Return the extents of a set 0 <= d_k < n_k, which is the only form the checker follows."""
+    found = _extents(attr, symbols)
+    if found is None:
+        raise Unverifiable(Diagnostic("a set is no box", location(op), op.name, severity="warning"))
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _extents(attr: Any, symbols: tuple[int, ...]) -> tuple[int, ...] | None:
     found = attr.data
     given = list(symbols)[: found.num_symbols]
-    zero = [0] * found.num_dims
-    extents: list[int | None] = [None] * found.num_dims
+    rank = found.num_dims
+    extents: list[int | None] = [None] * rank
     for c in found.constraints:
-        base = c.lhs.eval(zero, given)
-        slopes = [
-            c.lhs.eval([int(d == k) for d in range(found.num_dims)], given) - base
-            for k in range(found.num_dims)
-        ]
+        base = c.lhs.eval([0] * rank, given)
+        slopes = [c.lhs.eval([int(d == k) for d in range(rank)], given) - base for k in range(rank)]
         moving = [k for k, slope in enumerate(slopes) if slope]
-        if len(moving) != 1:
-            if moving or base < 0:
-                raise Unverifiable(Diagnostic("a set is no box", location(op), op.name, severity="warning"))
-            continue
-        k = moving[0]
-        if c.kind.name == "eq":
-            extents[k] = 1
-        elif slopes[k] < 0:
-            limit = base // -slopes[k] + 1
-            known = extents[k]
-            extents[k] = limit if known is None else min(known, limit)
+        if len(moving) > 1 or (not moving and base < 0):
+            return None
+        for k in moving:
+            if c.kind.name == "eq":
+                extents[k] = 1
+            elif slopes[k] < 0:
+                limit = base // -slopes[k] + 1
+                known = extents[k]
+                extents[k] = limit if known is None else min(known, limit)
     return tuple(max(0, e) if e is not None else 1 for e in extents)
 
 

@@ -71,10 +71,10 @@ COMPARE = (
 
 
 class Scope:
-    """What SSA values are for one unit instance; inner loops add to it."""
+    """What SSA values are for one unit instance; inner loops add to it. `shared` is kept for all instances."""
 
-    def __init__(self, known: dict[Any, Any], me: Handle) -> None:
-        self.known, self.me = known, me
+    def __init__(self, known: dict[Any, Any], me: Handle, shared: dict[Any, Any]) -> None:
+        self.known, self.me, self.shared = known, me, shared
 
     def __getitem__(self, value: Any) -> Any:
         try:
@@ -129,8 +129,14 @@ def _local_unit(scope: Scope, op: Any) -> Handle:
 
 
 def _mapping(scope: Scope, op: Any) -> dict[Any, Any]:
-    count = len(op.operands) // 2
-    return {scope[k]: v for k, v in zip(op.operands[:count], op.operands[count:], strict=True)}
+    """Key -> value (still SSA); the same for every instance, so the first one's answer is kept under the op."""
+    found = scope.shared.get(op)
+    if found is None:
+        operands = op.operands
+        count = len(operands) // 2
+        pairs = zip(operands[:count], operands[count:], strict=True)
+        found = scope.shared[op] = {scope[k]: v for k, v in pairs}
+    return found
 
 
 def _query(scope: Scope, op: Any) -> Any:
