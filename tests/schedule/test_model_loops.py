@@ -386,3 +386,115 @@ def test_dims_of_producer_and_consumer_have_one_name() -> None:
     graph = graph_of(rows_kernel(32, 10, 4, 2))
     first, second = computes(graph)
     assert [d.name for d in first.dims] == [d.name for d in second.dims]
+
+
+def test_a_loop_parts_where_a_guard_changes_its_mind() -> None:
+    t = Text()
+    zero, one, end, three = t.index(0), t.index(1), t.index(9), t.index(3)
+    x, y = t.view("x", [9, 4]), t.view("y", [9, 4])
+    t.do(f"scf.for %r = {zero} to {end} step {one} {{")
+    value = t.load(x, [9, 4], "f32", ["%r", zero], [1, 4])
+    third = t.let(f"arith.cmpi eq, %r, {three} : index")
+    t.do(f"%v = scf.if {third} -> (tensor<1x4xf32>) {{")
+    t.do(f"%n = math.exp {value} : tensor<1x4xf32>\nscf.yield %n : tensor<1x4xf32>\n}} else {{")
+    t.do(f"scf.yield {value} : tensor<1x4xf32>\n}}")
+    t.store("%v", y, [9, 4], "f32", ["%r", zero], [1, 4])
+    t.do("}")
+    graph = check(t.module())
+    assert [graph_load.origin[0].const for graph_load in loads(graph)] == [0, 3, 4] and not loops(graph)
+
+
+def test_a_k_loop_with_a_shorter_last_step_is_two_contractions() -> None:
+    t = Text()
+    zero, end, by = t.index(0), t.index(20), t.index(8)
+    a, b, c = t.view("a", [5, 20], "f16"), t.view("b", [20, 7], "f16"), t.view("c", [5, 7])
+    start = t.fill("0.0", [5, 7], "f32")
+    t.do(f"%sum = scf.for %k = {zero} to {end} step {by} iter_args(%acc = {start}) -> (tensor<5x7xf32>) {{")
+    left_over = t.let(f"arith.subi {end}, %k : index")
+    size = t.let(f"arith.minsi {left_over}, {by} : index")
+    operands = []
+    for view, shape, at, sets, kinds in (
+        (a, "5x20", f"{zero}, %k", "(d0 >= 0, 4 - d0 >= 0, d1 >= 0, s0 - 1 - d1 >= 0)", "5x?"),
+        (b, "20x7", f"%k, {zero}", "(d0 >= 0, s0 - 1 - d0 >= 0, d1 >= 0, 6 - d1 >= 0)", "?x7"),
+    ):
+        tile = t.let(
+            f"ktdp.construct_access_tile {view}[{at}] symbols({size}) {{access_tile_order = {identity(2)}, "
+            f"access_tile_set = affine_set<(d0, d1)[s0] : {sets}>}} : memref<{shape}xf16> -> "
+            f"!ktdp.access_tile<{kinds}xindex>"
+        )
+        operands.append(t.let(f"ktdp.load {tile} : <{kinds}xindex> -> tensor<{kinds}xf16>"))
+    result = t.let(
+        f"linalg.matmul ins({operands[0]}, {operands[1]} : tensor<5x?xf16>, tensor<?x7xf16>) "
+        "outs(%acc : tensor<5x7xf32>) -> tensor<5x7xf32>"
+    )
+    t.do(f"scf.yield {result} : tensor<5x7xf32>")
+    t.do("}")
+    t.store("%sum", c, [5, 7], "f32", [zero, zero], [5, 7])
+    graph = check(t.module())
+    assert not loops(graph) and [n.dims[2].extent for n in computes(graph)] == [16, 4]
+
+
+def test_an_accumulating_scatter_stays_in_order() -> None:
+    t = Text([2])
+    (tile,) = t.tile_ids()
+    zero, one, end, four = t.index(0), t.index(1), t.index(12), t.index(4)
+    column = t.let(f"arith.muli {tile}, {four} : index")
+    table, ids, y = t.view("table", [5, 8]), t.view("ids", [12], "i32"), t.view("y", [12, 8])
+    t.do(f"scf.for %t = {zero} to {end} step {one} {{")
+    row = t.let(
+        f"ktdp.construct_indirect_access_tile intermediate_variables(%a, %b) {table}[ind({ids}[%t + %a]), "
+        f"({column} + %b)] {{variables_space_order = {identity(2)}, variables_space_set = affine_set<(d0, "
+        f"d1) : "
+        "(d0 >= 0, -d0 >= 0, d1 >= 0, 3 - d1 >= 0)>} : memref<5x8xf32>, memref<12xi32> -> "
+        "!ktdp.access_tile<1x4xindex>"
+    )
+    before = t.let(f"ktdp.load {row} : <1x4xindex> -> tensor<1x4xf32>")
+    more = t.load(y, [12, 8], "f32", ["%t", column], [1, 4])
+    after = t.let(f"arith.addf {before}, {more} : tensor<1x4xf32>")
+    t.do(f"ktdp.store {after}, {row} : tensor<1x4xf32>, <1x4xindex>")
+    t.do("}")
+    (loop,) = loops(check(t.module()))
+    assert not loop.is_parallel and loop.trip == 12
+
+
+def test_a_rank_0_view_holds_one_number() -> None:
+    t = Text()
+    zero = t.index(0)
+    t.args.append("%s: index")
+    view = t.let(
+        "ktdp.construct_memory_view %s, sizes: [], strides: [] {coordinate_set = affine_set<() : ()>, "
+        "memory_space = #ktdp.memory_space<global>} : memref<f32>"
+    )
+    tile = t.let(
+        f"ktdp.construct_access_tile {view}[] {{access_tile_order = affine_map<() -> ()>, "
+        "access_tile_set = affine_set<() : ()>} : memref<f32> -> !ktdp.access_tile<index>"
+    )
+    loaded = t.let(f"ktdp.load {tile} : <index> -> tensor<f32>")
+    number = t.let(f"tensor.extract {loaded}[] : tensor<f32>")
+    value = t.load(t.view("x", [6]), [6], "f32", [zero], [6])
+    wide = t.let(f"tensor.splat {number} : tensor<6xf32>")
+    result = t.let(f"arith.mulf {value}, {wide} : tensor<6xf32>")
+    t.store(result, t.view("y", [6]), [6], "f32", [zero], [6])
+    (nest,) = computes(check(t.module()))
+    assert any(a.axes == () for a in nest.ins)
+
+
+def test_a_loop_in_a_loop_becomes_dims_of_one_nest() -> None:
+    t = Text()
+    zero, one, rows, end, by = t.index(0), t.index(1), t.index(6), t.index(24), t.index(8)
+    a, b, c = t.view("a", [6, 24], "f16"), t.view("b", [24, 7], "f16"), t.view("c", [6, 7])
+    t.do(f"scf.for %r = {zero} to {rows} step {one} {{")
+    start = t.fill("0.0", [1, 7], "f32")
+    t.do(f"%sum = scf.for %k = {zero} to {end} step {by} iter_args(%acc = {start}) -> (tensor<1x7xf32>) {{")
+    left = t.load(a, [6, 24], "f16", ["%r", "%k"], [1, 8])
+    right = t.load(b, [24, 7], "f16", ["%k", zero], [8, 7])
+    result = t.let(
+        f"linalg.matmul ins({left}, {right} : tensor<1x8xf16>, tensor<8x7xf16>) outs(%acc : tensor<1x7xf32>) "
+        "-> tensor<1x7xf32>"
+    )
+    t.do(f"scf.yield {result} : tensor<1x7xf32>")
+    t.do("}")
+    t.store("%sum", c, [6, 7], "f32", ["%r", zero], [1, 7])
+    t.do("}")
+    (nest,) = computes(check(t.module()))
+    assert nest.contraction is not None and sorted(d.extent for d in nest.dims) == [6, 7, 24]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,7 +19,7 @@ from headrace.schedule.model.dissolve.attempt import dissolved
 from headrace.schedule.model.state import Binding, Refused, Split, State
 from headrace.schedule.model.statements import defined
 from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, Tensor, whole
-from headrace.schedule.model.tidy.cleanup import drop_dead
+from headrace.schedule.model.tidy.cleanup import drop_dead, number_inits
 
 UNROLL_LIMIT = 1024
 Run = Callable[[State, Block], None]
@@ -35,9 +36,13 @@ class Bounds:
 
 def for_op(state: State, op: Operation, run: Run) -> list[Binding]:
     """The results of an scf.for."""
-    block = op.regions[0].block
     inits = [state.get(v) for v in list(op.operands)[3:]]
-    bounds = _bounds(state, op)
+    return run_loop(state, op, _bounds(state, op), inits, run)
+
+
+def run_loop(state: State, op: Operation, bounds: Bounds, inits: list[Binding], run: Run) -> list[Binding]:
+    """The results of an scf.for over some of its iterations, given what it carries into them."""
+    block = op.regions[0].block
     if nm.same(bounds.trip, 0):
         return inits
     if nm.same(bounds.trip, 1):
@@ -50,6 +55,10 @@ def for_op(state: State, op: Operation, run: Run) -> list[Binding]:
         if name not in reason.loops:
             raise
         mark.restore(state)
+        flips = reason.flips
+    for halves in (_parted(bounds, name, flip) for flip in flips):
+        if halves is not None:
+            return run_loop(state, op, halves[1], run_loop(state, op, halves[0], inits, run), run)
     if isinstance(bounds.trip, np.ndarray):
         raise Split(bounds.trip)
     if bounds.trip > UNROLL_LIMIT:
@@ -71,6 +80,22 @@ def _bounds(state: State, op: Operation) -> Bounds:
     return Bounds(low, by, nm.tidy(np.maximum(-(-np.asarray(span.const) // by), 0)))
 
 
+def _parted(bounds: Bounds, name: str, flip: Num) -> tuple[Bounds, Bounds] | None:
+    """The iterations before and from where `flip` changes its sign; None when that does not part them."""
+    factor = flip.terms.get(name, 0)
+    if len(flip.terms) != 1 or not factor or not bounds.start.is_constant:
+        return None
+    first = np.asarray(flip.const + factor * bounds.start.const)
+    by = abs(factor) * bounds.step
+    count = (by - 1 - first) // by if factor > 0 else first // by + 1
+    before = nm.tidy(np.clip(count, 0, bounds.trip))
+    if nm.same(before, 0) or nm.same(before, bounds.trip):
+        return None
+    start = nm.add(bounds.start, nm.number(np.asarray(before) * bounds.step))
+    rest = nm.tidy(np.asarray(bounds.trip) - before)
+    return Bounds(bounds.start, bounds.step, before), Bounds(start, bounds.step, rest)
+
+
 @dataclass(frozen=True)
 class _Mark:
     """Where an evaluation stood, to return to."""
@@ -78,14 +103,16 @@ class _Mark:
     statements: int
     values: dict[str, object]
     findings: int
+    stores: Counter[tuple[str, str]]
 
     @staticmethod
     def of(state: State) -> _Mark:
-        return _Mark(len(state.block), dict(state.values), len(state.diagnostics))
+        return _Mark(len(state.block), dict(state.values), len(state.diagnostics), state.stores.copy())
 
     def restore(self, state: State) -> None:
         del state.block[self.statements :]
         del state.diagnostics[self.findings :]
+        state.stores = self.stores
         for name in [n for n in state.values if n not in self.values]:
             del state.values[name]
 
@@ -200,7 +227,7 @@ class _Symbolic:
     def _emit(self, body: tuple[Statement, ...], carried: Sequence[Carried | None]) -> None:
         state = self.state
         kept = tuple(c for c in carried if c is not None)
-        alive = drop_dead(body, {c.yielded for c in kept})
+        alive = drop_dead(number_inits(body, state.fills), {c.yielded for c in kept})
         trip = self.bounds.trip
         number: Number = PerCore(tuple(int(t) for t in trip)) if isinstance(trip, np.ndarray) else int(trip)
         loop = Loop(

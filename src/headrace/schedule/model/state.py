@@ -26,7 +26,16 @@ from headrace.schedule.graph import (
 from headrace.schedule.model.algebra import number as nm
 from headrace.schedule.model.algebra.number import NotLinear, Num
 from headrace.schedule.model.bodies.body import Body
-from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, Tensor, is_whole, through
+from headrace.schedule.model.tensors import (
+    AnyTensor,
+    Constant,
+    Filled,
+    Integer,
+    Tensor,
+    is_whole,
+    plain_number,
+    through,
+)
 
 
 class Split(Exception):
@@ -98,6 +107,8 @@ class State:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     undefined: set[str] = field(default_factory=set)
     """Values that stand for a `tensor.empty`."""
+    fills: dict[str, float | int] = field(default_factory=dict)
+    """Values filled with one number."""
     loads: dict[str, tuple[Load, int]] = field(default_factory=dict)
     """The load of every loaded value, and how many stores to its memory came before."""
     stores: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -153,8 +164,11 @@ class State:
         walk = tuple(Axis(d.name) for d in body.dims)
         result = body.place(self.element(body, tensor, walk))
         name = self.value(tensor.shape, tensor.dtype, where)
-        if isinstance(tensor, Filled) and tensor.fill is None:
-            self.undefined.add(name)
+        if isinstance(tensor, Filled):
+            if tensor.fill is None:
+                self.undefined.add(name)
+            elif (number := plain_number(tensor.fill)) is not None:
+                self.fills[name] = number
         self.compute(body, [Out(name, walk, result)], where, source)
         return name
 

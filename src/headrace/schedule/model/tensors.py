@@ -25,6 +25,11 @@ class Integer:
     dtype: str
 
 
+def plain_number(scalar: Constant | Integer) -> float | int | None:
+    """The number a known scalar is on every tile and in every iteration."""
+    return scalar.value if isinstance(scalar, Constant) else scalar.value.fixed
+
+
 @dataclass(frozen=True)
 class Tensor:
     """Element (i, j, ...) is element (axes[0](i, j), axes[1](i, j), ...) of value `source`.

@@ -16,11 +16,14 @@ Ranges = Mapping[str, tuple[Const, Const]]
 
 
 class NotLinear(Exception):
-    """The result is no linear form; `loops` are the loops that would have to be unrolled to know it."""
+    """The result is no linear form; `loops` are the loops that would have to be unrolled to know it.
 
-    def __init__(self, loops: tuple[str, ...]) -> None:
+    Where a loop stays on one side of the zero of each of `flips`, the result is known.
+    """
+
+    def __init__(self, loops: tuple[str, ...], flips: tuple[Num, ...] = ()) -> None:
         super().__init__(", ".join(loops))
-        self.loops = loops
+        self.loops, self.flips = loops, flips
 
 
 def tidy(value: Const) -> Const:
@@ -141,12 +144,13 @@ def minimum(a: Num, b: Num, ranges: Ranges) -> Num:
     """min(a, b), when one side is never larger or both are numbers."""
     if a.is_constant and b.is_constant:
         return number(np.minimum(a.const, b.const))
-    low, high = bounds(sub(a, b), ranges)
+    difference = sub(a, b)
+    low, high = bounds(difference, ranges)
     if np.all(np.asarray(high) <= 0):
         return a
     if np.all(np.asarray(low) >= 0):
         return b
-    raise NotLinear(_loops(a, b))
+    raise NotLinear(_loops(a, b), (difference,))
 
 
 def maximum(a: Num, b: Num, ranges: Ranges) -> Num:
@@ -171,8 +175,10 @@ def compare(predicate: str, a: Num, b: Num, ranges: Ranges) -> Num:
     difference = sub(a, b)
     low, high = (np.asarray(x) for x in bounds(difference, ranges))
     true, false = (np.asarray(x) for x in _TESTS[predicate](low, high))
-    if not np.all(true | false) or difference.arg:
-        raise NotLinear(_loops(a, b))
+    if difference.arg:
+        raise NotLinear(())
+    if not np.all(true | false):
+        raise NotLinear(_loops(a, b), (difference, sub(difference, number(1))))
     return number(true.astype(np.int64))
 
 

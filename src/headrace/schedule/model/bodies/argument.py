@@ -15,7 +15,7 @@ from headrace.schedule.model.bodies.combiners import chosen, identity
 from headrace.schedule.model.bodies.regions import Locals, evaluate, operand, scalar
 from headrace.schedule.model.bodies.scalar_ops import attribute
 from headrace.schedule.model.state import Refused, State
-from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, whole
+from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, plain_number, whole
 
 Walks = tuple[tuple[Axis, ...], ...]
 Prepare = Callable[[], tuple[Body, Locals, Walks]]
@@ -176,4 +176,6 @@ def _start(tensor: AnyTensor) -> Constant | Integer:
 
 
 def _number(value: Constant | Integer) -> float | int:
-    return value.value if isinstance(value, Constant) else (value.value.fixed or 0)
+    number = plain_number(value)
+    assert number is not None
+    return number

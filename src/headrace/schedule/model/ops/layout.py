@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from headrace.ir.text import location
 from headrace.schedule.graph import Insert, Reshape
 from headrace.schedule.model.state import Refused, State
-from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, reshape_units, whole
+from headrace.schedule.model.tensors import AnyTensor, Filled, plain_number, reshape_units, whole
 
 
 def reshape(state: State, tensor: AnyTensor, shape: tuple[int, ...], op: Operation) -> AnyTensor:
@@ -42,17 +42,10 @@ def insert(
     name_of_source = state.materialise(source, location(op))
     fill: float | int | None = None
     name_of_dest: str | None = None
-    if isinstance(dest, Filled) and _plain(dest.fill) is not None:
-        fill = _plain(dest.fill)
-    else:
+    if isinstance(dest, Filled):
+        fill = 0 if dest.fill is None else plain_number(dest.fill)
+    if fill is None:
         name_of_dest = state.materialise(dest, location(op))
     name = state.value(dest.shape, dest.dtype, location(op))
     state.block.append(Insert(name, name_of_source, name_of_dest, tuple(offsets), fill, location(op)))
     return whole(name, dest.shape, dest.dtype)
-
-
-def _plain(fill: Constant | Integer | None) -> float | int | None:
-    """The number a tensor is filled with; 0 where nothing was written."""
-    if fill is None:
-        return 0
-    return fill.value if isinstance(fill, Constant) else fill.value.fixed
