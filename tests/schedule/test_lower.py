@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from headrace.ir.text import print_module
 from headrace.numbers.dtypes import numpy_dtype
 from headrace.semantics.elementwise import float_op, integer_op
 from tests.schedule.ktdf_texts import Rows, generic, program
-from tests.schedule.machine_run import run, source
+from tests.schedule.machine_run import lowered, run, source
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:
@@ -245,3 +246,25 @@ ktdf.write_to_fifo %total, %y_out : tensor<64xf32>, <"SFU" -> "L1SU", 64xf32>"""
     a = random(20, 64)
     found = run(text, {"x": a}, "spyre-1core")["y"]
     np.testing.assert_allclose(found[0], a.astype(np.float64).sum(0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 255, 256, 257, 1000])
+def test_a_length_known_at_launch_shortens_the_last_block(n: int) -> None:
+    x = random(1024)
+    found = run(source("dynamic"), {"x": x, "y": np.zeros(1024, np.float16)}, "spyre-1core", n=n)["y"]
+    np.testing.assert_array_equal(found[:n], (x + x)[:n])
+    assert not found[n:].any()
+
+
+def test_shared_loads_form_groups_and_columns_become_rows_in_place() -> None:
+    w, x = random(32, 64), random(4, 64, 32, seed=1)
+    text = source("multicast")
+    np.testing.assert_array_equal(run(text, {"w": w, "x": x})["y"], w.T + x)
+    dfir = print_module(lowered(text))
+    assert dfir.count("dataflow.create_multicast_group") == 2
+    assert dfir.count("multicast_info") == 1
+
+
+def test_reading_and_writing_back_through_a_channel_needs_no_signal() -> None:
+    reader = print_module(lowered(source("multicast"))).split("dataflow.program_unit")[4]
+    assert "composite_memory_interleave" in reader and "dataflow.sync_send" not in reader

@@ -87,7 +87,8 @@ def _conflicts(
             anywhere = meet(0, 0, False)
             if anywhere is None or not anywhere.at({}):
                 continue
-            yield _conflict(first, second, meet)
+            depth = _common_depth(first, corelets) if shift else len(first.loops)
+            yield _conflict(first, second, meet, depth + 1)
 
 
 def _is_handed_on(first: Access, second: Access, shared: Container[object]) -> bool:
@@ -110,7 +111,19 @@ def _meet(first: Access, second: Access, shift: int, corelets: int, is_alias: bo
     return meet
 
 
-def _conflict(first: Access, second: Access, meet: Meet) -> Conflict:
+def _common_depth(access: Access, corelets: int) -> int:
+    """Return how many loops around an access have equal iterations on all corelets of a core."""
+    for depth, around in enumerate(access.loops):
+        count = around.count.const
+        if around.count.is_number and isinstance(count, tuple):
+            if any(count[i] != count[i - i % corelets] for i in range(len(count))):
+                return depth
+    return len(access.loops)
+
+
+def _conflict(first: Access, second: Access, meet: Meet, longest: int) -> Conflict:
+    """Return a conflict for the planner; paths longer than `longest` are cut to the loop that is one item."""
+
     def together(depth: int) -> bool:
         found = meet(0, depth, False)
         return found is not None and found.at({})
@@ -119,7 +132,7 @@ def _conflict(first: Access, second: Access, meet: Meet) -> Conflict:
         found = meet(outer, depth, True)
         return None if found is None else shortest(found, [_trips(r) for r in first.loops[outer:depth]])
 
-    return Conflict(first.path, second.path, together, apart)
+    return Conflict(first.path[:longest], second.path[:longest], together, apart)
 
 
 def _trips(loop: Range) -> Trips:

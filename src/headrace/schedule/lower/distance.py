@@ -86,4 +86,4 @@ def _may_meet(meeting: Meeting, nest: Sequence[Trips]) -> bool:
     turn = meeting.turn
     if turn is not None and any(var in free for var, _ in turn.moves):
         turn = None
-    return Meeting(fixed, turn).at({})
+    return Meeting(fixed, turn, meeting.runs).at({})

@@ -25,7 +25,7 @@ from headrace.ir.context import context
 from headrace.ir.parser import TextParser
 
 INDEX = IndexType()
-DYNAMIC = -1
+DYNAMIC = -(2**63)
 
 
 @cache

@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.lower.accesses import ANY_COPY, Access
-from headrace.schedule.lower.index import ZERO, Expr, Number, Term, Var, entries, interval, times, variables
+from headrace.schedule.lower.index import ZERO, Expr, Number, Term, Var, entries, interval, times, variables, zip_numbers
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,14 @@ class Turn:
 
 @dataclass(frozen=True)
 class Meeting:
-    """Two accesses of one memory as a function of the iteration distance; dims that say nothing are left out."""
+    """Two accesses of one memory as a function of the iteration distance; dims that say nothing are left out.
+
+    `runs` is 0 for instances in which one of them never happens (a loop around it has no iteration).
+    """
 
     gaps: tuple[Gap, ...]
     turn: Turn | None
+    runs: Number = 1
 
     def at(self, distance: Mapping[Var, int]) -> bool:
         """True if they may touch the same bytes at iterations `distance` apart (steps of each loop variable)."""
@@ -48,7 +52,7 @@ class Meeting:
 
     def mask(self, distance: Mapping[Var, np.ndarray]) -> np.ndarray:
         """Return where they meet, [instances, distances], for arrays of distances of shape [1, n] or [1, 1]."""
-        found: np.ndarray = np.ones((1, 1), dtype=bool)
+        found: np.ndarray = _column(self.runs) > 0
         for gap in self.gaps:
             value = _value(gap.base, gap.moves, distance)
             found = found & (value < _column(gap.first)) & (-value < _column(gap.second))
@@ -93,7 +97,17 @@ def meeting(
         gap = _gap(low, size, other_low, other_size, steps)
         if gap is not None:
             gaps.append(gap)
-    return Meeting(tuple(gaps), turn)
+    runs = times(_runs(first), _rolled(_runs(second), shift, corelets))
+    return None if runs == 0 else Meeting(tuple(gaps), turn, runs)
+
+
+def _runs(access: Access) -> Number:
+    """Return 1 for instances in which all loops around an access have iterations, as far as that is known."""
+    found: Number = 1
+    for around in (*access.loops, *access.points):
+        if around.count.is_number:
+            found = zip_numbers(lambda a, n: a if n > 0 else 0, found, around.count.const)
+    return found
 
 
 Dim = tuple[Expr | None, Expr | None, Expr | None, Expr | None]
