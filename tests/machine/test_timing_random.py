@@ -13,7 +13,7 @@ from headrace.arch.cost import Work, bound
 from headrace.arch.device import Device
 from headrace.arch.presets import device as preset
 from headrace.machine.image import Image, Index, Node
-from headrace.machine.timing import Timing, engine, time
+from headrace.machine.timing import Timing, engine, rounds, time
 from tests.machine.timing_programs import Body, Chip
 
 CORES = 4
@@ -139,15 +139,36 @@ def test_folded_cores_and_single_cores_take_equal_time(plan: Plan) -> None:
     assert single.classes == CORES
 
 
-@settings(max_examples=60, deadline=None)
-@given(plans)
-def test_jumping_over_periods_changes_nothing(plan: Plan) -> None:
-    chip, image = program(Plan(**{**vars(plan), "rows": plan.rows * 8}))
-    jumping = time(image, {}, chip.device)
+def step_by_step(image: Image, device: Device) -> Timing:
+    """Every message and every round simulated, nothing jumped over."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "LOOKS", 0)
-        walking = time(image, {}, chip.device)
-    assert same(jumping, walking)
+        patch.setattr(rounds, "PATIENCE", 0)
+        return time(image, {}, device)
+
+
+@settings(max_examples=60, deadline=None)
+@given(plans)
+def test_solving_streams_ahead_changes_nothing(plan: Plan) -> None:
+    chip, image = program(Plan(**{**vars(plan), "rows": plan.rows * 8}))
+    assert same(time(image, {}, chip.device), step_by_step(image, chip.device))
+
+
+@settings(max_examples=60, deadline=None)
+@given(plans, st.integers(8, 40))
+def test_jumping_over_rounds_changes_nothing(plan: Plan, factor: int) -> None:
+    chip, image = program(Plan(**{**vars(plan), "tiles": tuple(n * factor for n in plan.tiles), "rows": 4}))
+    assert same(time(image, {}, chip.device), step_by_step(image, chip.device))
+
+
+def test_rounds_of_a_long_schedule_are_jumped_over() -> None:
+    plan = Plan((100_000,) * CORES, 2, 8, 64, 3, "none", 0, True, True)
+    chip, image = program(plan)
+    found = time(image, {}, chip.device)
+    size = 8 * 64 * 2
+    assert found.bytes["ddr_read"] == found.bytes["ddr_write"] == 100_000 * CORES * size
+    assert found.units["SFU"].busy == 100_000 * CORES * 8 * 6
+    assert found.cycles >= bound(work(plan), chip.device).cycles
 
 
 @settings(max_examples=80, deadline=None)

@@ -193,6 +193,8 @@ class Engine:
     def _finish(self, unit: SimulatedUnit, running: Running) -> None:
         if self.is_traced:
             unit.slices.append((running.began, unit.clock, running.stream.label, running.stream.where))
+        if unit.is_mover:
+            unit.program.append((running.began, unit.clock, "busy"))
         unit.spend(running.drain, "busy")
         unit.settled = max(unit.settled, unit.clock + running.settle)
         unit.stream = None

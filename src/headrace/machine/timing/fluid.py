@@ -77,6 +77,7 @@ class Fluid:
         }
         self.now = 0
         self.lead = 0
+        self._lowest = self._highest = 0
         self.currents: dict[Kind, Current] = {}
         self._serial = 0
         self._is_stale = False
@@ -115,6 +116,7 @@ class Fluid:
         if passed:
             before = self.lead
             self.lead += self._lead_rate * passed
+            self._lowest, self._highest = min(self._lowest, self.lead), max(self._highest, self.lead)
             self._is_stale = _sign(before) != _sign(self.lead)
             for current in self.currents.values():
                 current.progress += current.rate * passed
@@ -125,6 +127,13 @@ class Fluid:
         """Move to a later time at which the same transfers are as far as now; `lead` is what reads gained."""
         self.now += ticks
         self.lead += lead
+        self.extremes()
+
+    def extremes(self) -> tuple[int, int]:
+        """Return the least and the greatest lead of reads over writes since the last call."""
+        found = self._lowest, self._highest
+        self._lowest = self._highest = self.lead
+        return found
 
     def _ended(self) -> list[Any]:
         done: list[tuple[int, Any]] = []

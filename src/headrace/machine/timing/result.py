@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from headrace.ir.diagnostics import Location
+from headrace.machine.timing.movers import spent
 from headrace.machine.timing.ticks import TICKS, cycles
 from headrace.machine.timing.unit import CAUSES, SimulatedUnit
 
@@ -54,34 +55,6 @@ class Timing:
     intervals: tuple[Interval, ...] = ()
     classes: int = 0
     cores: int = 0
-
-
-def spent(unit: SimulatedUnit) -> dict[str, int]:
-    """Return the ticks a unit spent by cause, idle left out."""
-    return _mover(unit) if unit.is_mover else dict(unit.spent)
-
-
-def _mover(unit: SimulatedUnit) -> dict[str, int]:
-    """A mover is busy for its data at its own rate; slower than that is bandwidth; program time counts
-    while no data moves."""
-    total = dict.fromkeys(CAUSES, 0)
-    for start, end, alone in unit.moves:
-        total["busy"] += alone
-        total["bandwidth"] += end - start - alone
-    moves = iter([*unit.moves, (1 << 200, 1 << 200, 0)])
-    begin, stop, _ = next(moves)
-    for start, end, cause in unit.program:
-        at = start
-        while at < end:
-            while stop <= at:
-                begin, stop, _ = next(moves)
-            free = min(end, begin)
-            if free > at:
-                total[cause] += free - at
-                at = free
-            if at < end:
-                at = min(end, max(at, stop))
-    return total
 
 
 def unit_times(runs: Sequence[tuple[Iterable[SimulatedUnit], int]]) -> dict[str, UnitTime]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.machine.timing.activities import Body, Repeat
 from headrace.machine.timing.fifo import Counter, Fifo
+from headrace.machine.timing.movers import repeat
 from headrace.machine.timing.unit import CAUSES, Descriptor, SimulatedUnit
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 8
 """Iterations a loop must have for its rounds to be looked for."""
+UNLIMITED = 1 << 60
 PATIENCE = 120
 """Moments kept before giving up."""
 
@@ -48,6 +50,7 @@ class UnitMoment:
 class Moment:
     """The whole engine when no unit can run: everything the future depends on, and the sums that grow."""
 
+    serial: int
     now: int
     lead: int
     units: tuple[UnitMoment, ...]
@@ -67,6 +70,7 @@ class Rounds:
         self.counts: tuple[int, ...] = ()
         self.moments: dict[tuple[Any, ...], list[Moment]] = {}
         self.kept = 0
+        self.leads: list[tuple[int, int]] = []
 
     def look(self) -> None:
         """Compare this moment with earlier ones; jump if it repeats one of them."""
@@ -76,10 +80,11 @@ class Rounds:
         if counts == self.counts:
             return
         self.counts = counts
-        moment = _moment(self.engine)
+        self.leads.append(self.engine.fluid.extremes())
+        moment = _moment(self.engine, len(self.leads))
         alike = self.moments.setdefault(tuple(one.place for one in moment.units), [])
         for earlier in reversed(alike):
-            times = _rounds(earlier, moment, self.engine)
+            times = min(_rounds(earlier, moment), self._rounds_by_lead(earlier, moment))
             if times > 0:
                 _jump(earlier, moment, times, self.engine)
                 self.moments.clear()
@@ -88,13 +93,26 @@ class Rounds:
         alike.append(moment)
         self.kept += 1
 
+    def _rounds_by_lead(self, before: Moment, now: Moment) -> int:
+        """How many more rounds the same side pays turnaround at every moment, leaving one."""
+        drift = now.lead - before.lead
+        if drift == 0:
+            return UNLIMITED
+        leads = self.leads[before.serial : now.serial]
+        lowest, highest = min(low for low, _ in leads), max(high for _, high in leads)
+        if lowest > 0:
+            return UNLIMITED if drift > 0 else lowest // -drift - 1
+        if highest < 0:
+            return UNLIMITED if drift < 0 else -highest // drift - 1
+        return 0
+
 
 def _has_loop(body: Body) -> bool:
     return any(isinstance(one, Repeat) and (one.count >= ENOUGH or _has_loop(one.body)) for one in body)
 
 
 # ---- moments -----------------------------------------------------------------------------------------------
-def _moment(engine: Engine) -> Moment:
+def _moment(engine: Engine, serial: int) -> Moment:
     now = engine.fluid.now
     for fifo in engine.fifos.values():
         if fifo.sender >= 0:
@@ -102,6 +120,7 @@ def _moment(engine: Engine) -> Moment:
     links = [_fifo_state(fifo, engine, now) for fifo in engine.fifos.values()]
     links += [_counter_state(counter, engine, now) for counter in engine.counters.values()]
     return Moment(
+        serial,
         now,
         engine.fluid.lead,
         tuple(_unit_moment(unit, now) for unit in engine.units),
@@ -185,9 +204,9 @@ def _named(members: list[Descriptor]) -> tuple[tuple[int, int], ...]:
 
 
 # ---- comparing ---------------------------------------------------------------------------------------------
-def _rounds(before: Moment, now: Moment, engine: Engine) -> int:
+def _rounds(before: Moment, now: Moment) -> int:
     """How many more rounds like the one between two moments follow; 0 if they are not alike."""
-    if before.flow != now.flow or not _same_side(before.lead, now.lead):
+    if before.flow != now.flow:
         return 0
     for (was, absolute), (then, also) in zip(before.links, now.links, strict=False):
         if was != then and absolute != also:
@@ -202,18 +221,7 @@ def _rounds(before: Moment, now: Moment, engine: Engine) -> int:
         if left is None:
             return 0
         rounds.append(left)
-    drift = now.lead - before.lead
-    if drift and _sign(drift) != _sign(now.lead):
-        rounds.append(abs(now.lead) // abs(drift) - 1)
     return min(rounds, default=0)
-
-
-def _sign(value: int) -> int:
-    return (value > 0) - (value < 0)
-
-
-def _same_side(before: int, now: int) -> bool:
-    return _sign(before) == _sign(now)
 
 
 def _is_frozen(before: UnitMoment, now: UnitMoment) -> bool:
@@ -275,8 +283,5 @@ def _jump_unit(unit: SimulatedUnit, before: UnitMoment, now: UnitMoment, times: 
         unit.stream.start += shift
         unit.stream.began += shift
         unit.stream.seen = None
-    program, moves = unit.program[before.lengths[0] :], unit.moves[before.lengths[1] :]
-    for turn in range(1, times + 1):
-        later = period * turn
-        unit.program += [(start + later, end + later, cause) for start, end, cause in program]
-        unit.moves += [(start + later, end + later, alone) for start, end, alone in moves]
+    if unit.is_mover:
+        repeat(unit, before.lengths, period, times)

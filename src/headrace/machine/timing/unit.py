@@ -91,6 +91,7 @@ class SimulatedUnit:
         self.met: dict[frozenset[int], int] = {}
         self.program: list[tuple[int, int, str]] = []
         self.moves: list[tuple[int, int, int]] = []
+        self.skipped: dict[str, int] = {}
         self.slices: list[tuple[int, int, str, Any]] = []
 
     def next_activity(self) -> Activity | None:
