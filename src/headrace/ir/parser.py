@@ -155,6 +155,11 @@ class TextParser(Parser):
             raise UnknownName(token.span, f"unknown operation '{name}'", name)
         return found
 
+    def op_type_here(self) -> type[Operation]:
+        """The class of the op whose name stands here (a payload written as one op)."""
+        token = self._current_token
+        return self._op_type(self.parse_identifier(), token)
+
     def _get_op_by_name(self, name: str) -> type[Operation]:
         return self._op_type(name, self._current_token)
 

@@ -274,10 +274,6 @@ def print_braced_region(printer: Printer, op: Operation, index: int = 0, termina
     )
 
 
-def keep(value: T | None, make: Callable[[T], Attribute]) -> Attribute | None:
-    return None if value is None else make(value)
-
-
 # -- names -------------------------------------------------------------------------------------------------
 
 

@@ -168,10 +168,4 @@ def check_yield(op: IRDLOperation, is_store: bool) -> None:
         )
 
 
-def check_present(op: IRDLOperation, names: tuple[str, ...]) -> None:
-    for name in names:
-        if op.properties.get(name) is None:
-            raise VerifyException(f"'{name}' is missing")
-
-
 Properties = dict[str, Attribute]

@@ -36,29 +36,14 @@ def print_groups(printer: Printer, inputs: Any, outputs: Any) -> None:
             printer.print_string(")")
 
 
-def payload(parser: Parser) -> tuple[type[Operation], dict[str, Attribute]] | None:
+def payload(parser: Any) -> tuple[type[Operation], dict[str, Attribute]] | None:
     """`{ arith.addf {…} }` as (op class, attributes), None when a body follows instead."""
     if parser.parse_optional_punctuation("{") is None:
         return None
-    start = parser.pos
-    name = parser.parse_identifier()
-    kind = parser._op_type(name, _Place(parser, start)) if hasattr(parser, "_op_type") else None
-    if kind is None:
-        kind = parser.ctx.get_optional_op(name)
-    if kind is None:
-        parser.raise_error(f"unknown operation '{name}'", start)
+    kind = parser.op_type_here()
     attributes = parser.parse_optional_attr_dict()
     parser.parse_punctuation("}")
     return kind, attributes
-
-
-class _Place:
-    """Stands in for a token when an unknown payload is reported."""
-
-    def __init__(self, parser: Parser, start: int) -> None:
-        from xdsl.utils.lexer import Span
-
-        self.span = Span(start, start, parser.lexer.input)
 
 
 def payload_region(
