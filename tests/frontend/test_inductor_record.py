@@ -178,6 +178,20 @@ def test_views_of_one_storage_are_told_apart_by_their_offset(engine: str) -> Non
     torch.testing.assert_close(function(base[:, 4:], base[:, :4]).cpu(), expected[:, :4] * expected[:, 4:])
 
 
+def test_hints_are_kept_with_the_kernels_compiled_under_them() -> None:
+    torch._dynamo.reset()
+    x = r(64, 64).to("headrace")
+    with headrace.record() as recording:
+        for cores in (None, 4):
+            torch._dynamo.reset()
+            with headrace.hints(cores=cores, effort=1):
+                torch.compile(lambda x: x * 2)(x)
+    grids = [launch.run.program.grid for launch in recording.launches]
+    assert grids[0] == (32,) and grids[1] == (4,)
+    with pytest.raises(HeadraceError, match="below 1"), headrace.hints(cores=0):
+        pass
+
+
 class KeyValueCache(nn.Module):
     """Attention over a static cache into which each call writes one position."""
 

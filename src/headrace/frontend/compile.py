@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from headrace.arch.device import Device
@@ -17,8 +18,11 @@ def loop_program_to_ktir(
 ) -> KernelText:
     """The KTIR of a loop program for a device; Unsupported (a HeadraceError) when it has no native form.
 
-    `wraps_negative`: indices may be negative and then count from the end (an embedding's never are).
+    `wraps_negative`: indices may be negative and then count from the end (an embedding's never are). The hint
+    "cores" limits how many cores share the work.
     """
     program = read_program(literal)
     shared = group(program)
-    return write_kernel(program, shared, divide(program, shared, device), wraps_negative)
+    cores = min(literal.get("hints", {}).get("cores", device.cores), device.cores)
+    division = divide(program, shared, replace(device, cores=cores))
+    return write_kernel(program, shared, division, wraps_negative)

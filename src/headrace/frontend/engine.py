@@ -30,6 +30,7 @@ class CompiledKernel:
     text: KernelText
     kernel: Kernel
     device: Device
+    options: Options = Options()
 
     @property
     def ktir(self) -> str:
@@ -39,7 +40,7 @@ class CompiledKernel:
     @cached_property
     def program(self) -> Program:
         """The scheduled program; made at the first launch on the machine."""
-        return compile_kernel(self.kernel, self.device, Options())
+        return compile_kernel(self.kernel, self.device, self.options)
 
     @property
     def plan(self) -> Any:
@@ -52,7 +53,7 @@ class CompiledKernel:
         return self.program.dfir
 
 
-_compiled: dict[tuple[str, str], CompiledKernel] = {}
+_compiled: dict[tuple[str, ...], CompiledKernel] = {}
 _lock = threading.RLock()
 
 
@@ -60,9 +61,12 @@ def compiled_kernel(loop_program: Mapping[str, Any], device: Device) -> Compiled
     """The kernel of a loop program for a device; compiled once in a process for equal texts."""
     with _lock:
         text = loop_program_to_ktir(loop_program, device)
-        key = (hashlib.sha256(text.text.encode()).hexdigest(), device.sha256)
+        hints = loop_program.get("hints", {})
+        key = (hashlib.sha256(text.text.encode()).hexdigest(), device.sha256, str(hints))
         if key not in _compiled:
-            _compiled[key] = CompiledKernel(text, Kernel(text.text, f"{loop_program['name']}.mlir"), device)
+            options = Options(tuple(hints.get("without", ())), hints.get("effort", 1))
+            kernel = Kernel(text.text, f"{loop_program['name']}.mlir")
+            _compiled[key] = CompiledKernel(text, kernel, device, options)
         return _compiled[key]
 
 

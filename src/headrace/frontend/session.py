@@ -6,7 +6,7 @@ import sys
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -196,7 +196,8 @@ def note_transfer() -> None:
 def note_host_op(name: str) -> None:
     """Counts an operator about to run on the host; HeadraceError in mode "error".
 
-    What a compiled graph announced is counted when the graph is called; something else in a graph is warned about
+    What a compiled graph announced is counted when the graph is called; something else in a graph is
+    warned about
     here in mode "warn", once in a process.
     """
     facts = _place.graph
@@ -251,12 +252,21 @@ def use(device: Any = None, engine: str | None = None, **overrides: Any) -> Any:
 
 
 @contextmanager
-def hints(**wishes: Any) -> Iterator[None]:
-    """Constrains the decisions of everything compiled inside the `with` block (kept with each loop
-    program).
+def hints(
+    *, cores: int | None = None, without: Sequence[str] = (), effort: int | None = None
+) -> Iterator[None]:
+    """Constrains every kernel of the graphs compiled inside the `with` block.
+
+    `cores` is the largest number of cores a kernel is divided over, `without` names optimisations of the
+    scheduler
+    to leave out, `effort` is how hard it searches. HeadraceError for a number below 1.
     """
+    for name, number in (("cores", cores), ("effort", effort)):
+        if number is not None and number < 1:
+            raise HeadraceError(f"hint {name}={number} is below 1")
     before = dict(_hints)
-    _hints.update(wishes)
+    wishes = {"cores": cores, "without": tuple(without) or None, "effort": effort}
+    _hints.update({name: wish for name, wish in wishes.items() if wish is not None})
     try:
         yield
     finally:
@@ -264,8 +274,8 @@ def hints(**wishes: Any) -> Iterator[None]:
         _hints.update(before)
 
 
-def current_hints() -> Mapping[str, Any]:
-    """The hints in force."""
+def current_hints() -> dict[str, Any]:
+    """The hints in force, which a kernel's loop program keeps."""
     return dict(_hints)
 
 

@@ -19,8 +19,8 @@ def with_sizes(program: Mapping[str, Any], sizes: Sequence[int]) -> dict[str, An
         return str(int(eval(text(expression), {"__builtins__": {}, "min": min, "max": max})))
 
     return {
+        **program,
         "name": "_".join([str(program["name"]), *values.values()]),
-        "args": program["args"],
         "sizes": [],
         "temps": {name: (number(count), dtype) for name, (count, dtype) in program["temps"].items()},
         "layouts": {

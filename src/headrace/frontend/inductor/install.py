@@ -19,6 +19,7 @@ from headrace.frontend.inductor.interface import Interface, OpOverrides
 from headrace.frontend.inductor.scheduling import Scheduling
 from headrace.frontend.inductor.wrapper import Wrapper
 from headrace.frontend.memory import NAME
+from headrace.frontend.session import current_hints
 
 
 class SourceVersion(CustomGraphModulePass):  # type: ignore[misc]
@@ -30,7 +31,7 @@ class SourceVersion(CustomGraphModulePass):  # type: ignore[misc]
         return None
 
     def uuid(self) -> Any:
-        return _version()
+        return f"{_version()} {sorted(current_hints().items())}"
 
 
 @cache

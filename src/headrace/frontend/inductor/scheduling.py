@@ -27,6 +27,7 @@ from headrace.frontend.inductor.record import (
     storage_elements,
 )
 from headrace.frontend.ops import MOVEMENT, VIEWS
+from headrace.frontend.session import current_hints
 from headrace.frontend.sizes import with_sizes
 from headrace.ir.diagnostics import HeadraceError
 from headrace.runtime.selection import selection
@@ -115,6 +116,8 @@ class Scheduling(BaseScheduling):  # type: ignore[misc]
             "layouts": layouts,
             "loops": kernel.loops,
         }
+        if wishes := current_hints():
+            program["hints"] = wishes
         names = [name for name, _ in arguments]
         return Recorded(nodes, program, names, [size for size, _ in sizes], dead, _problem(program, sizes))
 
