@@ -173,3 +173,9 @@ def test_tile_ids_run_along_the_first_grid_dim_first():
             ),
             {},
         )
+
+
+def test_an_option_takes_only_its_choices():
+    with pytest.raises(HeadraceError, match="bounds cannot be 'loose'"):
+        Options(bounds="loose")
+    assert Options(bounds="mask").bounds == "mask"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args, get_type_hints
+
+from headrace.ir.diagnostics import HeadraceError
 
 
 @dataclass(frozen=True)
@@ -29,3 +31,11 @@ class Options:
     default_grid: int = 1
     strict_lx: bool = False
     lx_bytes: int = 2 * 2**20
+
+    def __post_init__(self) -> None:
+        """HeadraceError for a value that is none of a field's choices."""
+        for name, hint in get_type_hints(Options).items():
+            choices = get_args(hint)
+            value = getattr(self, name)
+            if choices and value not in choices:
+                raise HeadraceError(f"{name} cannot be '{value}'", hint=f"it is {' or '.join(choices)}")
