@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """KTDF texts for one core and one corelet: rows in, a step, rows out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """KTDF programs lowered to DFIR give on the machine what NumPy gives."""
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def test_disjoint_boxes_need_no_signal() -> None:
     assert edges((touch("P", x, ZERO, ZERO, 4, True), touch("C", x, ZERO, Expr(4), 4, False))) == ()
 
 
-# ---- any tree: run the programs the edges make and watch what happens --------------------------------------------------
+# ---- any tree: run the programs the edges make and watch what happens ----
 
 
 Event = tuple[str, object]

@@ -54,7 +54,7 @@ def test_no_signal_can_be_left_out(name: str) -> None:
 
 def test_a_pair_of_signals_left_out_is_a_race() -> None:
     text = text_of("elementwise")
-    cut = [x for x in text.split("\n") if not ('"free"' in x)]
+    cut = [x for x in text.split("\n") if '"free"' not in x]
     found = faults("\n".join(cut))
     assert found and all("in no order" in message for message in found)
 

@@ -37,8 +37,9 @@ def pack(
 ) -> dict[str, int] | None:
     """Byte addresses by name such that buffers alive together are disjoint, or None if no tried order fits.
 
-    Addresses are multiples of `align`, ends stay below `capacity`, `reserved` byte ranges [lo, hi) stay free.
-    Several orders are tried and the one with the lowest peak wins: deterministic, and tight where one order is.
+    Addresses are multiples of `align`, ends stay below `capacity`, `reserved` byte ranges [lo, hi) stay
+    free. Several orders are tried and the one with the lowest peak wins: deterministic, and tight where one
+    order is.
     """
     best: dict[str, int] | None = None
     best_peak = capacity + 1

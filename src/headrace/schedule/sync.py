@@ -1,8 +1,9 @@
 """Which unit signals which, where: the signals that keep conflicting accesses of a control tree in order.
 
-Within a block, unit A signals B after position `send` and B waits before position `receive`. `credits` > 0 makes the
-edge loop-carried: B may run that many iterations ahead, which A grants in advance before the loop `around` and B
-takes back after it. For every ordered pair of units sends and waits have the same order: one counter a pair suffices.
+Within a block, unit A signals B after position `send` and B waits before position `receive`. `credits` > 0
+makes the edge loop-carried: B may run that many iterations ahead, which A grants in advance before the loop
+`around` and B takes back after it. For every ordered pair of units sends and waits have the same order: one
+counter a pair suffices.
 
 Where both happen at one position, B waits for carried edges first and A signals them last.
 """
@@ -41,8 +42,8 @@ class Conflict:
     """Access of the sender at path `first`, of the receiver at path `second`, that may touch the same bytes.
 
     `together(depth)`: do they meet in the same iteration of the outermost `depth` loops around both?
-    `apart(outer, depth)`: the fewest iterations of the nest of loops outer..depth-1, the outermost advancing, between
-    two meetings; None if they never meet.
+    `apart(outer, depth)`: the fewest iterations of the nest of loops outer..depth-1, the outermost
+    advancing, between two meetings; None if they never meet.
     """
 
     first: Path
@@ -53,7 +54,9 @@ class Conflict:
 
 @dataclass
 class _Home:
-    """The one block that holds all signals of a pair in some subtree, and the loops its credits may be hoisted over."""
+    """The one block that holds all signals of a pair in some subtree, and the loops its credits may be
+    hoisted over.
+    """
 
     block: Path
     send: int
@@ -65,7 +68,9 @@ class _Home:
 
     @property
     def credits(self) -> int:
-        """Credits of the loop-carried edge; with other signals of the pair in the block only one is in order."""
+        """Credits of the loop-carried edge; with other signals of the pair in the block only one is in
+        order.
+        """
         return 0 if self.distance is None else (1 if self.is_mixed else self.distance)
 
 
@@ -93,7 +98,9 @@ def order(pair: Pair, conflicts: Sequence[Conflict]) -> tuple[Edge, ...]:
 
 
 def _block(pair: Pair, block: Path, conflicts: list[Conflict]) -> _Found:
-    """Order the conflicts inside a block and its loops, and across the iterations of the loop it is the body of."""
+    """Order the conflicts inside a block and its loops, and across the iterations of the loop it is the body
+    of.
+    """
     depth = len(block)
     inside: dict[int, list[Conflict]] = {}
     across = []

@@ -49,8 +49,8 @@ class Range:
 class Access:
     """A read or write of a box by a unit kind; None in `low` or `size` means anywhere along that dim.
 
-    `loops` of the tree and `points` of the stage are around it, from outside to inside; `node` is the position in the
-    stage's body.
+    `loops` of the tree and `points` of the stage are around it, from outside to inside; `node` is the
+    position in the stage's body.
     """
 
     unit: str
@@ -125,7 +125,9 @@ def _any_row(node: Indirect) -> Place:
 
 
 def hull(access: Access, depth: int) -> Access:
-    """Return the access over all values of its loops below the first `depth`: `low` names only outer variables."""
+    """Return the access over all values of its loops below the first `depth`: `low` names only outer
+    variables.
+    """
     found = access
     for inner in reversed((*access.loops[depth:], *access.points)):
         found = _widen(found, inner)

@@ -63,9 +63,11 @@ def _by_phase(function: Function, touches: Touches) -> list[Lifetime]:
 
 
 def _by_step(function: Function, touches: Touches) -> list[Lifetime]:
-    """Buffers written and read within one iteration live from their first to their last stage of the loop body.
+    """Buffers written and read within one iteration live from their first to their last stage of the loop
+    body.
 
-    A buffer spans each loop around it that it outlives: touched outside it, rotating in it, or read before written.
+    A buffer spans each loop around it that it outlives: touched outside it, rotating in it, or read before
+    written.
     """
     numbers: dict[tuple[int, ...], tuple[int, int]] = {}
     _number(function.body, (), 0, numbers)

@@ -1,4 +1,6 @@
-"""How a box of memory is walked: which dims make one vector, which make time steps, in subscripts, sets and maps."""
+"""How a box of memory is walked: which dims make one vector, which make time steps, in subscripts, sets and
+maps.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ from headrace.schedule.lower.tree import Place
 class Walk:
     """One side of a composite op, dims of the view as in the memory (a rotating buffer's copy is dim 0).
 
-    `extents` are the vector's extents along each dim, `order` lists the dims from slow to fast, `times` gives for each
-    time dim the (dim, elements) it moves by; an empty tuple: it stays.
+    `extents` are the vector's extents along each dim, `order` lists the dims from slow to fast, `times`
+    gives for each time dim the (dim, elements) it moves by; an empty tuple: it stays.
     """
 
     place: Place
@@ -90,7 +92,9 @@ def _time_map(times: Sequence[Sequence[tuple[int, int]]], rank: int, shift: int)
 
 
 def vector_shape(walk: Walk, slot_elements: int | None, where: Location) -> tuple[int, ...]:
-    """Return the static shape of the walk's vector, dims of extent 1 dropped; a dynamic extent takes its upper bound."""
+    """Return the static shape of the walk's vector, dims of extent 1 dropped; a dynamic extent takes its
+    upper bound.
+    """
     shape = []
     for d in walk.order:
         size = walk.extents[d]
@@ -123,7 +127,9 @@ def _count(shape: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class Factor:
-    """An iteration dim two boxes share: its size, and which dim of each it walks in steps of how many elements."""
+    """An iteration dim two boxes share: its size, and which dim of each it walks in steps of how many
+    elements.
+    """
 
     size: Expr
     left: tuple[int, int]
@@ -133,7 +139,9 @@ class Factor:
 def factors(
     left: Sequence[Expr], right: Sequence[Expr], left_order: Sequence[int], where: Location
 ) -> list[Factor]:
-    """Return the common iteration dims of two boxes walked row-major (the left in `left_order`), slowest first."""
+    """Return the common iteration dims of two boxes walked row-major (the left in `left_order`), slowest
+    first.
+    """
     found: list[Factor] = []
     i, j = len(left_order) - 1, len(right) - 1
     rest: list[Expr | None] = [None, None]

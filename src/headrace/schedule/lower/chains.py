@@ -1,4 +1,6 @@
-"""Order that channels give for free: a box is read into a channel and written back from the values that come out."""
+"""Order that channels give for free: a box is read into a channel and written back from the values that come
+out.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,12 @@ from headrace.schedule.lower.tree import Apply, Block, Loop, Node, PointLoop, St
 
 
 def is_chained(block: Block, read: Access, write: Access) -> bool:
-    """True if message m of the write is computed from message m of the read, and the m-th boxes are the same.
+    """True if message m of the write is computed from message m of the read, and the m-th boxes are the
+    same.
 
-    Both stages belong to one pipeline, their point loops run alike, every box is touched in one iteration only, and
-    each unit on the way takes and gives one message an iteration. Then no signal is needed, and one would deadlock.
+    Both stages belong to one pipeline, their point loops run alike, every box is touched in one iteration
+    only, and each unit on the way takes and gives one message an iteration. Then no signal is needed, and
+    one would deadlock.
     """
     if read.is_write or not write.is_write or read.pipeline != write.pipeline or read.path >= write.path:
         return False

@@ -33,7 +33,9 @@ def signals(block: Block, device: Device, aliases: Aliases = frozenset()) -> tup
 
 
 def fences(block: Block, device: Device) -> frozenset[tuple[Path, int]]:
-    """Return (path of the stage, node) before which a unit waits for its own transfers of the same stage run."""
+    """Return (path of the stage, node) before which a unit waits for its own transfers of the same stage
+    run.
+    """
     found: set[tuple[Path, int]] = set()
     stages: dict[Path, list[Access]] = {}
     for access in accesses(block):
@@ -68,7 +70,8 @@ def _conflicts(
     aliases: Aliases,
     shared: Container[object],
 ) -> Iterator[Conflict]:
-    """Yield the conflicts of two units, or of one with itself: transfers of one unit may be in flight together.
+    """Yield the conflicts of two units, or of one with itself: transfers of one unit may be in flight
+    together.
 
     What a unit writes for others (`shared`) it writes again only after they said so.
     """

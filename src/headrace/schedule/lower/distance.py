@@ -22,10 +22,11 @@ class Trips:
 
 
 def shortest(meeting: Meeting, nest: Sequence[Trips]) -> int | None:
-    """Return the smallest number of iterations of the whole nest after which the second access meets the first.
+    """Return the smallest number of iterations of the whole nest after which the second access meets the
+    first.
 
-    The nest runs row-major, outermost loop first, and the outermost loop advances by at least one iteration. None: they
-    never meet. Too large or unknown searches answer 1, which is always safe.
+    The nest runs row-major, outermost loop first, and the outermost loop advances by at least one iteration.
+    None: they never meet. Too large or unknown searches answer 1, which is always safe.
     """
     if any(trips.count is None for trips in nest):
         return 1 if _may_meet(meeting, nest) else None

@@ -41,7 +41,9 @@ ARITHMETIC = {
 
 
 class FunctionValues:
-    """Constants, unit handles and multicast groups of one DFIR function; `head` are the ops that define them."""
+    """Constants, unit handles and multicast groups of one DFIR function; `head` are the ops that define
+    them.
+    """
 
     def __init__(self, device: Device, arguments: dict[str, SSAValue]) -> None:
         self.device, self.arguments = device, arguments
@@ -107,7 +109,9 @@ class FunctionValues:
 
 
 class ProgramValues:
-    """Values inside one unit program. Ops go to `here`, the block being filled; loop-invariant ones to `head`."""
+    """Values inside one unit program. Ops go to `here`, the block being filled; loop-invariant ones to
+    `head`.
+    """
 
     def __init__(
         self, function: FunctionValues, kind: str, instances: Sequence[Instance], me: SSAValue
@@ -130,7 +134,7 @@ class ProgramValues:
             self.here.add_op(op)
         return op
 
-    # -- one value for each instance ---------------------------------------------------------------------------
+    # -- one value for each instance -----------------------------------------------------------------------
 
     def mapped(self, values: Sequence[SSAValue], hint: str = "") -> SSAValue:
         """Return the value of this instance: itself if all are the same, else a query of a map."""
@@ -166,8 +170,8 @@ class ProgramValues:
     def peer(self, kind: str, shift: int = 0, ring: int = 0, corelet: int | None = None) -> SSAValue:
         """Return the handle of the unit this one talks to.
 
-        That is the unit of the same core (`ring` cores further on) and of the same corelet, `shift` corelets further on;
-        a unit of the core names the `corelet` it means.
+        That is the unit of the same core (`ring` cores further on) and of the same corelet, `shift` corelets
+        further on; a unit of the core names the `corelet` it means.
         """
         device = self.function.device
         per_corelet = device.unit(kind).per == "corelet"
@@ -186,7 +190,7 @@ class ProgramValues:
             [self.function.memory(kind, 0 if kind == "hbm" else c) for c, _ in self.instances], kind
         )
 
-    # -- index arithmetic --------------------------------------------------------------------------------------
+    # -- index arithmetic ----------------------------------------------------------------------------------
 
     def value(self, expr: Expr) -> SSAValue:
         """Return an index value; what no loop changes is computed once at the start of the program."""
@@ -266,7 +270,7 @@ class ProgramValues:
         results = tuple(linear(expr) for expr in exprs)
         return affine_map(len(operands), results), operands
 
-    # -- views -------------------------------------------------------------------------------------------------
+    # -- views ---------------------------------------------------------------------------------------------
 
     def view(self, memory: Memory, addresses: dict[str, int]) -> SSAValue:
         """Return the view of an array; a buffer of several copies has the copy as its first dim."""

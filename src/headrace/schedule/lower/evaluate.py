@@ -63,10 +63,9 @@ def affine(expr: Any, dims: Sequence[Expr], symbols: Sequence[Expr] = ()) -> Exp
     kind = type(expr).__name__
     if kind == "AffineConstantExpr":
         return Expr(expr.value)
-    if kind == "AffineDimExpr":
-        return dims[expr.position]
-    if kind == "AffineSymExpr":
-        return symbols[expr.position]
+    if kind in ("AffineDimExpr", "AffineSymExpr"):
+        position: int = expr.position
+        return (dims if kind == "AffineDimExpr" else symbols)[position]
     return binary(AFFINE[expr.kind.name], affine(expr.lhs, dims, symbols), affine(expr.rhs, dims, symbols))
 
 
@@ -84,8 +83,8 @@ def evaluate(op: Any, values: Values, core: Number, loops: Mapping[Any, Loop]) -
     """
     name = op.name
     if name == "arith.constant":
-        value = getattr(getattr(op, "value", None), "value", None)
-        return Expr(int(value.data)) if hasattr(value, "data") and isinstance(value.data, int) else None
+        data = getattr(getattr(getattr(op, "value", None), "value", None), "data", None)
+        return Expr(data) if isinstance(data, int) else None
     if name == "ktdp.get_compute_tile_id":
         return Expr(core)
     if any(operand not in values for operand in op.operands) and name not in ("uniform.query_map",):
@@ -193,13 +192,14 @@ def query(op: Any, values: Values) -> Expr | None:
     if any(k not in values or v not in values for k, v in zip(keys, contents, strict=True)):
         return None
     table = {values[k].const: values[v].const for k, v in zip(keys, contents, strict=True)}
-    numbers = [table.get(k) for k in entries(key.const)]
-    if any(not isinstance(n, int) for n in numbers):
+    found = [table.get(k) for k in entries(key.const)]
+    numbers = tuple([n for n in found if isinstance(n, int)])
+    if len(numbers) < len(found):
         missing = [k for k in entries(key.const) if k not in table]
         raise HeadraceError(
             Diagnostic(f"no entry for core {missing}", op=op.name, hint="list every core of headrace.cores")
         )
-    return Expr(collapse(tuple(int(n) for n in numbers if n is not None)))
+    return Expr(collapse(numbers))
 
 
 def _unsupported(op: Any, what: str) -> HeadraceError:

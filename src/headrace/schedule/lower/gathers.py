@@ -19,7 +19,9 @@ Moves = tuple[tuple[tuple[int, int], ...], ...]
 
 
 def indirect(op: Indirect, program: ProgramValues, addresses: Addresses) -> None:
-    """Emit a gather or scatter: time walks the indices, then what is not contiguous of a row; a run is one vector."""
+    """Emit a gather or scatter: time walks the indices, then what is not contiguous of a row; a run is one
+    vector.
+    """
     table, tile, rank = _leading(op)
     found = factors(op.index.sizes, tile.sizes[:rank], range(len(op.index.sizes)), op.where)
     row = Place(table.memory, table.corner[1:], table.sizes[1:])

@@ -1,7 +1,9 @@
-"""Index values as linear forms over loop variables and arguments, with numbers that may differ by unit instance.
+"""Index values as linear forms over loop variables and arguments, with numbers that may differ by unit
+instance.
 
-A class of cores runs one control tree. What depends only on the core and corelet number is evaluated here to one number
-an instance (`Table`), so it ends as a constant or as one map; what depends on loops stays symbolic.
+A class of cores runs one control tree. What depends only on the core and corelet number is evaluated here to
+one number an instance (`Table`), so it ends as a constant or as one map; what depends on loops stays
+symbolic.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What the memrefs and FIFO slots of a KTDF function are: buffers, device arrays, boxes of them, channel ends."""
+"""What the memrefs and FIFO slots of a KTDF function are: buffers, device arrays, boxes of them, channel
+ends.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
 from headrace.schedule.lower.evaluate import Values, affine_results
-from headrace.schedule.lower.index import ZERO, Expr, combine
+from headrace.schedule.lower.index import ZERO, Expr, Var, combine
 from headrace.schedule.lower.tree import Buffer, Memory, Place, Slot
 
 DYNAMIC = -(2**63)
@@ -169,7 +171,7 @@ def _view(found: Memories, op: Any) -> Place:
         hint = "the scheduler specialises a kernel to its strides"
         raise HeadraceError(Diagnostic("a view has a dynamic stride", location(op), op.name, hint))
     start = found.values[op.offset]
-    names = [atom.name for atom, _ in start.terms if getattr(atom, "is_argument", False)]
+    names = [atom.name for atom, _ in start.terms if isinstance(atom, Var) and atom.is_argument]
     memory = Memory(dtype, shape, strides, argument=names[0] if names else "", start=start)
     return _all(memory, sizes)
 

@@ -9,7 +9,18 @@ import numpy as np
 
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.lower.accesses import ANY_COPY, Access
-from headrace.schedule.lower.index import ZERO, Expr, Number, Term, Var, entries, interval, times, variables, zip_numbers
+from headrace.schedule.lower.index import (
+    ZERO,
+    Expr,
+    Number,
+    Term,
+    Var,
+    entries,
+    interval,
+    times,
+    variables,
+    zip_numbers,
+)
 
 
 @dataclass(frozen=True)
@@ -46,12 +57,16 @@ class Meeting:
     runs: Number = 1
 
     def at(self, distance: Mapping[Var, int]) -> bool:
-        """True if they may touch the same bytes at iterations `distance` apart (steps of each loop variable)."""
+        """True if they may touch the same bytes at iterations `distance` apart (steps of each loop
+        variable).
+        """
         arrays = {var: np.array([[steps]]) for var, steps in distance.items()}
         return bool(self.mask(arrays).any())
 
     def mask(self, distance: Mapping[Var, np.ndarray]) -> np.ndarray:
-        """Return where they meet, [instances, distances], for arrays of distances of shape [1, n] or [1, 1]."""
+        """Return where they meet, [instances, distances], for arrays of distances of shape [1, n] or [1,
+        1].
+        """
         found: np.ndarray = _column(self.runs) > 0
         for gap in self.gaps:
             value = _value(gap.base, gap.moves, distance)
@@ -80,7 +95,8 @@ def meeting(
 ) -> Meeting | None:
     """Return how `first` and `second` (of the corelet `shift` further on) meet, or None if they never do.
 
-    `steps` are the loop variables whose iterations may differ between the two, with their steps; all others are equal.
+    `steps` are the loop variables whose iterations may differ between the two, with their steps; all others
+    are equal.
     """
     if first.key != second.key:
         return None

@@ -32,8 +32,9 @@ class Placement:
 def place(edges: Sequence[Edge], unit: str) -> Placement:
     """Return the signals of a unit kind's program.
 
-    Credits are granted as early as the order of the pair's signals allows, and taken back as late as it allows:
-    before the next wait for the same unit, or at the end of the block. So neighbouring loops overlap.
+    Credits are granted as early as the order of the pair's signals allows, and taken back as late as it
+    allows: before the next wait for the same unit, or at the end of the block. So neighbouring loops
+    overlap.
     """
     found = Placement()
     fences = {(*e.block, e.receive): e.pair for e in edges if _is_fence(e, unit)}
@@ -70,7 +71,9 @@ def _step(kind: Literal["send", "wait"], edge: Edge) -> Step:
 
 
 def _after_sends(edges: Sequence[Edge], edge: Edge) -> int:
-    """Return the position after the last one before a carried edge's loop at which its sender signals its receiver."""
+    """Return the position after the last one before a carried edge's loop at which its sender signals its
+    receiver.
+    """
     assert edge.around is not None
     block, loop = edge.around[:-1], edge.around[-1]
     depth = len(block)

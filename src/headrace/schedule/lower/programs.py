@@ -103,7 +103,7 @@ class UnitProgram:
         program.here = outer
         program.emit(make("scf.for", bounds, (), {}, [body(block)], marks))
 
-    # -- signals -----------------------------------------------------------------------------------------------
+    # -- signals -------------------------------------------------------------------------------------------
 
     def signals(self, steps: Sequence[Step]) -> None:
         """Emit sends, waits and fences."""
@@ -144,7 +144,7 @@ class UnitProgram:
         constants = [self.program.function.constant(n) for n in (0, step.count, 1)]
         self.program.emit(make("scf.for", constants, (), {}, [body(inner)]))
 
-    # -- stages ------------------------------------------------------------------------------------------------
+    # -- stages --------------------------------------------------------------------------------------------
 
     def stage(self, stage: Stage, path: Path) -> None:
         """Emit what the unit does in one run of a pipeline."""
@@ -192,7 +192,9 @@ class UnitProgram:
 
 
 def _nest(node: PointLoop) -> tuple[list[PointLoop], list[Transfer]] | None:
-    """Return the loops and messages of a perfect nest whose inner bounds do not move with outer loops, else None."""
+    """Return the loops and messages of a perfect nest whose inner bounds do not move with outer loops, else
+    None.
+    """
     loops = [node]
     while len(loops[-1].body) == 1 and isinstance(loops[-1].body[0], PointLoop):
         loops.append(loops[-1].body[0])

@@ -156,7 +156,9 @@ class _Reader:
         return (Loop(var, low, high, step, self.block(block.ops), label, location(op)),)
 
     def parallel(self, op: Any) -> tuple[Item, ...]:
-        """Return the share of this corelet: instance i of n runs the i-th block of ceil(points / n) points."""
+        """Return the share of this corelet: instance i of n runs the i-th block of ceil(points / n)
+        points.
+        """
         *ivs, instance = op.region.block.args
         instances = int(op.num_instances.value.data)
         if instances > self.device.corelets:

@@ -62,7 +62,9 @@ NARROWING = {"arith.truncf", "arith.trunci"}
 
 @dataclass(frozen=True)
 class Combination:
-    """result = narrow(widen(accumulator) (+) term): the combiner, the term's value, the type it combines in."""
+    """result = narrow(widen(accumulator) (+) term): the combiner, the term's value, the type it combines
+    in.
+    """
 
     combiner: str
     term: Any
@@ -97,7 +99,9 @@ def _widened(value: Any) -> Any:
 
 
 def reduce_row(step: Step, op: Any, nest: Nest, position: int) -> Value:
-    """Return the combination of all lanes of a row with the initial value: scan, last lane, one more combine."""
+    """Return the combination of all lanes of a row with the initial value: scan, last lane, one more
+    combine.
+    """
     from headrace.schedule.lower.steps import element_type
 
     emit = step.emit
@@ -172,7 +176,9 @@ def is_contraction(op: Any, nest: Nest) -> bool:
 
 
 def contraction(step: Step, op: Any, nest: Nest) -> Value:
-    """Return the sum of products: both factors over the whole index space, the sum by a map that drops dims."""
+    """Return the sum of products: both factors over the whole index space, the sum by a map that drops
+    dims.
+    """
     from headrace.schedule.lower.steps import tensor_shape
 
     emit = step.emit

@@ -26,7 +26,7 @@ class Step:
         self.emit, self.index = emit, index
         self.values: dict[Any, Value | None] = {}
 
-    # -- reading -----------------------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------------------
 
     def get(self, value: Any) -> Value | None:
         """Return what a value holds; None for an uninitialised tensor."""
@@ -43,7 +43,7 @@ class Step:
         found = self.get(value)
         return self.emit.lanes(Fixed(0, dtype) if found is None else found, shape)
 
-    # -- ops ---------------------------------------------------------------------------------------------------
+    # -- ops -----------------------------------------------------------------------------------------------
 
     def run(self, op: Any) -> None:
         """Emit an op and note its results."""
@@ -211,7 +211,8 @@ class _Named:
     def __init__(self, op: Any, dtype: str) -> None:
         floats, integers = NAMED[op.name]
         self.name = floats if is_float(dtype) else integers
-        self.results, self.operands, self.properties = op.results, op.operands, {}
+        self.results, self.operands = op.results, op.operands
+        self.properties: dict[str, Any] = {}
         self.location = op.location
 
 

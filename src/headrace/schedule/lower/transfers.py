@@ -1,4 +1,6 @@
-"""Data movement as composite ops: memory to memory, memory to channel, channel to memory, gathers and scatters."""
+"""Data movement as composite ops: memory to memory, memory to channel, channel to memory, gathers and
+scatters.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +109,9 @@ def timing(counts: Sequence[Expr], symbols: Symbols) -> dict[str, Attribute]:
 def messages(
     ops: Sequence[Transfer], loops: Sequence[PointLoop], program: ProgramValues, addresses: Addresses
 ) -> None:
-    """Emit the transfers of one point of a nest: a composite op each, interleaved message by message if several."""
+    """Emit the transfers of one point of a nest: a composite op each, interleaved message by message if
+    several.
+    """
     times = times_of(loops)
     if len(ops) == 1:
         _message(ops[0], times, program, addresses)

@@ -1,4 +1,6 @@
-"""The control tree of a KTDF function: loops and stages as plain data, parallels and one-trip loops folded away."""
+"""The control tree of a KTDF function: loops and stages as plain data, parallels and one-trip loops folded
+away.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ ALIGN_BYTES = 128
 
 @dataclass(frozen=True)
 class Buffer:
-    """A scratchpad buffer of `copies` equal copies, each a row-major array starting at a multiple of 128 bytes."""
+    """A scratchpad buffer of `copies` equal copies, each a row-major array starting at a multiple of 128
+    bytes.
+    """
 
     name: str
     dtype: str
@@ -44,10 +48,11 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Memory:
-    """An array in memory: element (i, ...) lies at `start` + i * strides[0] + ... elements of its argument or buffer.
+    """An array in memory: element (i, ...) lies at `start` + i * strides[0] + ... elements of its argument
+    or buffer.
 
-    `copy` selects the copy of a buffer. A dynamic extent is None. Device memory without `argument` has a constant
-    start address.
+    `copy` selects the copy of a buffer. A dynamic extent is None. Device memory without `argument` has a
+    constant start address.
     """
 
     dtype: str
@@ -85,7 +90,8 @@ class Slot:
 
 @dataclass(frozen=True)
 class Transfer:
-    """A copy in row-major order of both boxes; `order` lists the box dims of the memory side from slow to fast.
+    """A copy in row-major order of both boxes; `order` lists the box dims of the memory side from slow to
+    fast.
 
     `groups` holds the multicast group of each core of the class.
     """
@@ -99,7 +105,9 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Indirect:
-    """A gather (tile[i] = table[index[i]]) or scatter (table[index[i]] = tile[i]) along dim `dim` of the table."""
+    """A gather (tile[i] = table[index[i]]) or scatter (table[index[i]] = tile[i]) along dim `dim` of the
+    table.
+    """
 
     kind: Literal["gather", "scatter"]
     index: Place
@@ -119,7 +127,9 @@ class Apply:
 
 @dataclass(frozen=True)
 class PointLoop:
-    """A loop inside a stage, `low` <= var < `high` by `step`; `op` is its scf.for (carried values, results)."""
+    """A loop inside a stage, `low` <= var < `high` by `step`; `op` is its scf.for (carried values,
+    results).
+    """
 
     var: Var
     low: Expr
@@ -136,7 +146,9 @@ Node = Transfer | Indirect | Apply | PointLoop
 
 @dataclass(frozen=True)
 class Stage:
-    """What one unit kind does in one run of its pipeline; `pipeline` numbers the pipelines of the function."""
+    """What one unit kind does in one run of its pipeline; `pipeline` numbers the pipelines of the
+    function.
+    """
 
     unit: str
     pipeline: int
@@ -146,7 +158,9 @@ class Stage:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop over tiles, blocks or chunks: `low` <= var < `high` by `step`, the same trips in every unit inside."""
+    """A loop over tiles, blocks or chunks: `low` <= var < `high` by `step`, the same trips in every unit
+    inside.
+    """
 
     var: Var
     low: Expr

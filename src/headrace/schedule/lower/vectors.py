@@ -80,7 +80,7 @@ class Vectors:
         made = make(name, [x.ssa for x in operands], [vector(dtype, shape)], properties)
         return Lanes(self.program.emit(made, is_invariant=is_invariant).results[0], shape, dtype)
 
-    # -- constants and splats ----------------------------------------------------------------------------------
+    # -- constants and splats ------------------------------------------------------------------------------
 
     def lanes(self, value: Value, shape: Shape) -> Lanes:
         """Return a value as a vector of the given shape: itself, or its one lane repeated."""
@@ -113,7 +113,9 @@ class Vectors:
         )
 
     def constant(self, value: float | int | bool, dtype: str, shape: Shape) -> Lanes:
-        """Return a vector constant; infinities and NaN are written as bits, whose decimal text no parser agrees on."""
+        """Return a vector constant; infinities and NaN are written as bits, whose decimal text no parser
+        agrees on.
+        """
         key = ("constant", repr(value), dtype, shape)
         found = self._made.get(key)
         if found is None:
@@ -151,7 +153,7 @@ class Vectors:
             found = self._made[key] = self.binary("sub", total, ones, is_invariant=True).ssa
         return Lanes(found, (extent,), LANE_TYPE)
 
-    # -- ops ---------------------------------------------------------------------------------------------------
+    # -- ops -----------------------------------------------------------------------------------------------
 
     def binary(self, name: str, a: Lanes, b: Lanes, *, is_invariant: bool = False) -> Lanes:
         """Return vectorchain.binary of two vectors of one shape."""

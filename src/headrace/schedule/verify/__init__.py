@@ -1,8 +1,9 @@
 """An independent checker of DFIR: it reads nothing but the program and the device.
 
-It follows the programs of a core through one abstract run (`run`), and reports: signals or messages left over, out of
-order or of the wrong type; units that wait for each other; conflicting accesses nothing orders (`races`); bytes outside
-views, arguments, scratchpad (`bounds`); blocks and rows no unit can hold; cores that write what others touch (`cores`).
+It follows the programs of a core through one abstract run (`run`), and reports: signals or messages left
+over, out of order or of the wrong type; units that wait for each other; conflicting accesses nothing orders
+(`races`); bytes outside views, arguments, scratchpad (`bounds`); blocks and rows no unit can hold; cores
+that write what others touch (`cores`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ CLIPPED = 9
 
 
 def verify(dfir: Any, device: Device) -> list[Diagnostic]:
-    """Return everything wrong with a DFIR module on a device; a warning where a program cannot be followed."""
+    """Return everything wrong with a DFIR module on a device; a warning where a program cannot be
+    followed.
+    """
     found: list[Diagnostic] = []
     arguments = plain(dfir.attributes["headrace.args"]) if "headrace.args" in dfir.attributes else []
     for function in dfir.walk():

@@ -1,4 +1,6 @@
-"""Whether what programs touch lies inside views, memories and arguments, and what units must hold fits them."""
+"""Whether what programs touch lies inside views, memories and arguments, and what units must hold fits
+them.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def _outside_memory(touch: Touch, device: Device, sizes: dict[int, tuple[str, in
 
 
 def resident(program: Any, kind: str, device: Device) -> Iterator[Diagnostic]:
-    """Yield a finding for every weight block, accumulator or set of live vectors larger than the unit holds."""
+    """Yield a finding for every weight block, accumulator or set of live vectors larger than the unit
+    holds.
+    """
     unit = device.find_unit(kind)
     if unit is None:
         return
@@ -115,7 +119,9 @@ def _registers(program: Any, register_bytes: int) -> Iterator[Diagnostic]:
 
 
 def _alive_across(barrier: Any) -> list[Any]:
-    """Vectors defined before an op and used after it in its block, or inside it; splats and constants stream."""
+    """Vectors defined before an op and used after it in its block, or inside it; splats and constants
+    stream.
+    """
     block = barrier.parent
     found: dict[Any, Any] = {}
     is_before = True
@@ -135,7 +141,9 @@ def _alive_across(barrier: Any) -> list[Any]:
 
 
 def _source(value: Any) -> Any | None:
-    """The vector to hold so that `value` can be made again element by element: a cast streams from its operand."""
+    """The vector to hold so that `value` can be made again element by element: a cast streams from its
+    operand.
+    """
     op = value.owner
     if not hasattr(op, "name"):
         return value

@@ -129,7 +129,7 @@ def _joined(
     return list(sets.values())
 
 
-# ---- device memory -----------------------------------------------------------------------------------------------------
+# ---- device memory ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -245,12 +245,12 @@ def multicast_order(programs: dict[Handle, Any], known: Known, shared: Known) ->
                 (e.group, e.op) for e in events if isinstance(e, Work) and isinstance(e.group, tuple)
             ]
     for a, b in combinations(sequences, 2):
-        shared = {g for g, _ in sequences[a] if a in g and b in g}
-        if not shared:
+        common = {g for g, _ in sequences[a] if a in g and b in g}
+        if not common:
             continue
-        mine = [g for g, _ in sequences[a] if g in shared]
-        other = [g for g, _ in sequences[b] if g in shared]
+        mine = [g for g, _ in sequences[a] if g in common]
+        other = [g for g, _ in sequences[b] if g in common]
         if mine != other:
-            op = next(op for g, op in sequences[a] if g in shared)
+            op = next(op for g, op in sequences[a] if g in common)
             yield Diagnostic(f"{a} and {b} issue shared loads in different orders", location(op), op.name)
             return

@@ -1,4 +1,6 @@
-"""What a unit program does, as events: signals, and work of steps that move messages and touch boxes of memory."""
+"""What a unit program does, as events: signals, and work of steps that move messages and touch boxes of
+memory.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ class Message:
 
 @dataclass(frozen=True)
 class Touch:
-    """A box read or written at every step: corner, extents, and per time dim (count, elements moved along each dim).
+    """A box read or written at every step: corner, extents, and per time dim (count, elements moved along
+    each dim).
 
     `is_indirect` marks the table of a gather or scatter: its first dim may be any row.
     """
@@ -84,7 +87,9 @@ Event = Signal | Work
 
 
 class Program:
-    """The events of one unit instance; loops longer than `clip` iterations run `clip` times (None: in full)."""
+    """The events of one unit instance; loops longer than `clip` iterations run `clip` times (None: in
+    full).
+    """
 
     def __init__(self, scope: Scope, clip: int | None) -> None:
         self.scope, self.clip = scope, clip
@@ -123,7 +128,9 @@ class Program:
                 self.scope.known[result] = value
 
     def folded(self, op: Any, count: int) -> Work | None:
-        """Return a loop as one event if its body only computes and passes messages, or is such a loop alone."""
+        """Return a loop as one event if its body only computes and passes messages, or is such a loop
+        alone.
+        """
         script: list[Message] = []
         inner: Work | None = None
         for child in op.body.block.ops:
@@ -182,7 +189,7 @@ class Program:
         else:
             yield Signal("send" if is_send else "wait", peer, label, op)
 
-    # -- transfers ---------------------------------------------------------------------------------------------
+    # -- transfers -----------------------------------------------------------------------------------------
 
     def touch(
         self, op: Any, is_write: bool, memref: Any, amap: Any, operands: Any, elements: Any, time_map: Any

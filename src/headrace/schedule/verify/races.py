@@ -52,7 +52,9 @@ def byte_range(touch: Touch) -> tuple[int, int]:
 
 
 def _suspects(seen: Sequence[_Seen]) -> Iterator[tuple[_Seen, _Seen]]:
-    """Pairs of different units whose byte ranges overlap, one writing, that the clocks of whole events leave open."""
+    """Pairs of different units whose byte ranges overlap, one writing, that the clocks of whole events leave
+    open.
+    """
     count = len(seen)
     if count < 2:
         return
@@ -130,7 +132,9 @@ def stepped(touch: Touch, steps: int) -> tuple[np.ndarray, tuple[int, ...]]:
 
 
 def _share_bytes(a: Touch, b: Touch) -> bool:
-    """True if two touches with different views share a byte, counted byte by byte where that is small enough."""
+    """True if two touches with different views share a byte, counted byte by byte where that is small
+    enough.
+    """
     sets = [_bytes(t) for t in (a, b)]
     if sets[0] is None or sets[1] is None:
         return True
@@ -159,9 +163,8 @@ def _finding(a: _Seen, b: _Seen, units: Sequence[Handle]) -> Diagnostic:
     words = ["writes" if s.touch.is_write else "reads" for s in (a, b)]
     memory = a.touch.view.memory
     low, high = max(a.first, b.first), min(a.end, b.end)
-    message = (
-        f"{units[a.record.unit]} {words[0]} and {units[b.record.unit]} {words[1]} bytes {low}..{high} of {memory} "
-        f"in no order"
-    )
+    first, second = units[a.record.unit], units[b.record.unit]
+    bytes_ = f"bytes {low}..{high} of {memory}"
+    message = f"{first} {words[0]} and {second} {words[1]} {bytes_} in no order"
     other = location(b.record.op)
     return Diagnostic(message, location(a.record.op), a.record.op.name, f"the other access is at {other}")

@@ -1,7 +1,7 @@
 """One abstract run of the units of a core: signals, bounded channels, vector clocks.
 
-Programs branch on nothing a run decides, so this one order of execution stands for all (a Kahn network): a deadlock
-here is a deadlock everywhere, and clocks tell which accesses any other order could swap.
+Programs branch on nothing a run decides, so this one order of execution stands for all (a Kahn network): a
+deadlock here is a deadlock everywhere, and clocks tell which accesses any other order could swap.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ Clock = tuple[int, ...]
 
 @dataclass
 class Record:
-    """Memory accesses of one event: when it started, when each step ran, and the time of the unit when it ended."""
+    """Memory accesses of one event: when it started, when each step ran, and the time of the unit when it
+    ended.
+    """
 
     unit: int
     touches: tuple[Touch, ...]

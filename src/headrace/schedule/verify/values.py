@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +48,7 @@ class View:
     itemsize: int
 
 
-BINARY = {
+BINARY: dict[str, Callable[[int, int], int]] = {
     "arith.addi": lambda x, y: x + y,
     "arith.subi": lambda x, y: x - y,
     "arith.muli": lambda x, y: x * y,
@@ -71,7 +72,9 @@ COMPARE = (
 
 
 class Scope:
-    """What SSA values are for one unit instance; inner loops add to it. `shared` is kept for all instances."""
+    """What SSA values are for one unit instance; inner loops add to it. `shared` is kept for all
+    instances.
+    """
 
     def __init__(self, known: dict[Any, Any], me: Handle, shared: dict[Any, Any]) -> None:
         self.known, self.me, self.shared = known, me, shared
@@ -106,7 +109,8 @@ class Scope:
 
 def _constant(scope: Scope, op: Any) -> Any:
     value = getattr(op.value, "value", None)
-    return value.data if hasattr(value, "data") and isinstance(value.data, int) else None
+    data = getattr(value, "data", None)
+    return data if isinstance(data, int) else None
 
 
 def _unit(scope: Scope, op: Any) -> Handle:
@@ -129,7 +133,9 @@ def _local_unit(scope: Scope, op: Any) -> Handle:
 
 
 def _mapping(scope: Scope, op: Any) -> dict[Any, Any]:
-    """Key -> value (still SSA); the same for every instance, so the first one's answer is kept under the op."""
+    """Key -> value (still SSA); the same for every instance, so the first one's answer is kept under the
+    op.
+    """
     found = scope.shared.get(op)
     if found is None:
         operands = op.operands
