@@ -171,7 +171,12 @@ def live_bytes(shape: Shape, lane: str, elements: int) -> int:
                 if not any(d.kind == "reduction" for d in source.dims):
                     crossing[access.value] = next(o for o in source.outs if o.value == access.value).value
     sizes = {o.value: itemsize(k.body[o.result].dtype) for k in shape.group.computes for o in k.outs}
-    return total + sum(sizes[v] * elements for v in crossing)
+    singles = sum(4 for c, k in enumerate(shape.group.computes) if not covers(k, shape, lane) or _reduces(k))
+    return total + singles + sum(sizes[v] * elements for v in crossing)
+
+
+def _reduces(compute: Compute) -> bool:
+    return any(d.kind == "reduction" for d in compute.dims)
 
 
 def accumulator_dtype(out: Out, compute: Compute) -> str:

@@ -18,7 +18,8 @@ class PhasePlan:
     """How one phase runs.
 
     `computes` describes what it computes (for readers and as a check on replay), `unit` computes it, `lane` is the dim
-    of a vector and `step` its elements, `tile` the extents of a scratchpad tile by dim, in loop order; `copies` the
+    of a vector and `step` its elements (`chunk` those of the second
+    half of a long row, 0 without), `tile` the extents of a scratchpad tile by dim, in loop order; `copies` the
     rotating copies of streamed buffers by "in" and "out"; `blocks` (contractions) the depth and columns of a resident
     block, the rows of a result stage, and what the corelets split; `once` lists operands loaded before the tile loop,
     `multicast` those several cores read in one transfer. Cycles are predicted: of all, and by resource.
@@ -32,6 +33,7 @@ class PhasePlan:
     step: int
     tile: Mapping[str, int]
     extents: Mapping[str, int]
+    chunk: int = 0
     passes: int = 1
     copies: Mapping[str, int] = field(default_factory=dict)
     blocks: Mapping[str, int | str] = field(default_factory=dict)

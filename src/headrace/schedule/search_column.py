@@ -85,7 +85,7 @@ def _plan(
     split = "points" if points >= device.corelets else "depth"
     made = PhasePlan(
         name, "column", tuple(map(describe, shape.group.computes)), units(device).vector, lane, step, tile,
-        dict(shape.extents), 1, {"in": copies, "out": min(2, copies)}, {"split": split}, multicast=shared,
+        dict(shape.extents), 0, 1, {"in": copies, "out": min(2, copies)}, {"split": split}, multicast=shared,
     )  # fmt: skip
     size = sum(rounded(_box(shape, o, tile) * itemsize(o.dtype)) for o in memory) * copies
     size += sum(rounded(box(o, tile) * itemsize(o.dtype)) for o in outgoing(shape)) * min(2, copies)

@@ -130,7 +130,7 @@ def _plan(name: str, space: Space, choice: Choice, swapped: bool) -> PhasePlan |
     )
     made = PhasePlan(
         name, "contract", tuple(describe(c) for c in shape.group.computes), space.unit, r.column, width, tile,
-        dict(shape.extents), 1, {"in": copies, "out": min(copies, 2)}, blocks, order, (), shared, size,
+        dict(shape.extents), 0, 1, {"in": copies, "out": min(copies, 2)}, blocks, order, (), shared, size,
     )  # fmt: skip
     return _priced(made, space, choice)
 

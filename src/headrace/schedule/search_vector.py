@@ -9,6 +9,7 @@ from math import ceil, prod
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Compute
+from headrace.schedule.halves import halves
 from headrace.schedule.multicast import is_shared
 from headrace.schedule.passes import cost, has_lane, point_dims, row_bytes, step_of
 from headrace.schedule.plan import PhasePlan
@@ -118,9 +119,12 @@ def candidates(name: str, shape: Shape, device: Device, cores: int, limits: Limi
     lane = lane_of(shape)
     assert lane is not None
     step = step_size(shape, lane, device)
+    room = device.unit(units(device).vector).registers_bytes or 1 << 60
+    split = halves(shape, lane, room)
+    chunk = step_size(split.back, lane, device) if split is not None else 0
     for tile in tilings(shape, lane, step, device.corelets):
         for copies in range(limits.copies, 0, -1):
-            plan = _plan(name, shape, lane, step, tile, copies, device, cores, limits)
+            plan = _plan(name, shape, lane, step, chunk, tile, copies, device, cores, limits)
             if plan.lx_bytes <= limits.lx_bytes:
                 yield _priced(plan, shape, device, cores)
                 break
@@ -131,6 +135,7 @@ def _plan(
     shape: Shape,
     lane: str,
     step: int,
+    chunk: int,
     tile: dict[str, int],
     copies: int,
     device: Device,
@@ -146,7 +151,7 @@ def _plan(
     streamed = [o for o in from_memory if key(o) not in once]
     made = PhasePlan(
         name, "vector", tuple(map(describe, shape.group.computes)), units(device).vector,
-        lane, step, tile, dict(shape.extents), 1, {"in": copies, "out": copies}, once=once, multicast=shared,
+        lane, step, tile, dict(shape.extents), chunk, 1, {"in": copies, "out": copies}, once=once, multicast=shared,
     )  # fmt: skip
     size = sum(rounded(box(o, tile) * itemsize(o.dtype)) for o in streamed) * copies
     size += sum(rounded(shape.volume(o) * itemsize(o.dtype)) for o in from_memory if key(o) in once)
@@ -189,7 +194,8 @@ def _priced(plan: PhasePlan, shape: Shape, device: Device, cores: int) -> PhaseP
     lanes = tile.get(plan.lane, 1)
     step = min(plan.step, lanes)
     point = dict(tile) | ({plan.lane: lanes // step} if plan.lane else {})
-    made = step_of(shape, plan.lane, step, frozenset(d for d, e in point.items() if e > 1), device, plan.unit)
+    moving = frozenset(d for d, e in point.items() if e > 1)
+    made = step_of(shape, plan.lane, step, moving, device, plan.unit)
     steps = prod(point.values())
     share = ceil(steps / device.corelets)
     link = device.find_link(units(device).reader, plan.unit)

@@ -1,4 +1,4 @@
-"""Where values lie: bytes of an argument, of a scratch argument or of a scratchpad buffer, addressed by strides."""
+"""Where values lie: bytes of an argument, of a scratch argument or of the scratchpad, addressed by strides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.schedule.linear import add, scale
 ROW = 1 << 40
 """The stride a row of a gather stands for where only the order of strides counts."""
 
-Kind = Literal["argument", "scratch", "lx"]
+Kind = Literal["argument", "scratch", "lx", "tile"]
 
 
 @dataclass(frozen=True)

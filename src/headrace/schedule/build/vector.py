@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
@@ -16,6 +16,7 @@ from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered, Memory
 from headrace.schedule.build.share import Share
 from headrace.schedule.build.tiles import Part, parts, tile_loop
+from headrace.schedule.halves import halves
 from headrace.schedule.multicast import groups
 from headrace.schedule.passes import Step, step_of
 from headrace.schedule.plan import PhasePlan
@@ -38,6 +39,11 @@ class Phase:
     def units(self) -> Units:
         """The units of the device."""
         return units(self.device)
+
+    @property
+    def registers(self) -> int:
+        """Bytes of the vector unit's register file."""
+        return self.device.unit(self.units.vector).registers_bytes or 1 << 60
 
     @property
     def corelets(self) -> int:
@@ -70,12 +76,12 @@ def load_whole(phase: Phase, operand: Operand) -> Buffered:
 
 def buffers(phase: Phase, operand: Operand, tile: Mapping[str, int], copies: int) -> list[Buffered]:
     """Buffers for one tile of an operand, of the rank of its view in device memory."""
+    indices: list[Any] = [None] * copies
+    dims: tuple[str | None, ...] = operand.surface.dims or (None,)
     if operand.index is not None:
-        dims: tuple[str | None, ...] = operand.surface.dims
         indices = buffers(phase, operand.index, tile, copies)
-    else:
+    elif operand.storage.kind != "tile":
         dims = phase.memory.operand(operand, phase.shape.extents).dims
-        indices = [None] * copies  # type: ignore[list-item]
     sizes = [1 if d is None else tile[d] for d in dims]
     zero = (Index(0),) * len(sizes)
     return [
@@ -178,6 +184,31 @@ def _scatter(
 
 
 def _compute(
+    phase: Phase,
+    part: Part,
+    origin: Mapping[str, Index],
+    sources: Mapping[Operand, Buffered],
+    targets: Mapping[str, Buffered],
+) -> None:
+    """Emit the work on one tile: one nest of rows, or statistics of long rows and then their chunks."""
+    plan = phase.plan
+    split = halves(phase.shape, plan.lane, phase.registers) if plan.chunk else None
+    if split is None:
+        _nest(phase, part, origin, sources, targets)
+        return
+    crossing = {o: buffers(phase, o, part.tile, 1)[0] for o in split.crossing}
+    front = {**targets, **{o.value: b for o, b in crossing.items()}}
+    _nest(replace(phase, shape=split.front), part, origin, sources, front)
+    unit = {plan.lane: plan.chunk}
+    chunked = replace(phase, shape=split.back, plan=replace(plan, step=plan.chunk))
+    for piece in parts(part.tile, part.tile, unit):
+        inner = {d: Index(start) for d, start, _, _ in piece.runs if d == plan.lane}
+        size = Part(piece.runs, {d: n * count for d, _, count, n in piece.runs})
+        moved = {o: shifted(b, inner) for o, b in {**sources, **crossing}.items()}
+        _nest(chunked, size, origin, moved, {v: shifted(b, inner) for v, b in targets.items()})
+
+
+def _nest(
     phase: Phase,
     part: Part,
     origin: Mapping[str, Index],
