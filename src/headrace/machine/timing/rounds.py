@@ -33,8 +33,9 @@ PATIENCE = 120
 
 @dataclass(frozen=True)
 class UnitMoment:
-    """A unit at a moment: place (what must be equal), counts of its loops, times relative to now, sums so
-    far."""
+    """A unit at a moment: place (what must be equal), counts of its loops and stream, times relative to
+    now, sums so far.
+    """
 
     place: tuple[Any, ...]
     counts: tuple[int, ...]
@@ -132,9 +133,7 @@ def _moment(engine: Engine, serial: int) -> Moment:
 
 def _unit_moment(unit: SimulatedUnit, now: int) -> UnitMoment:
     stream = unit.stream
-    running = (
-        () if stream is None else (id(stream.phases), stream.left, stream.phase, stream.taken, stream.given)
-    )
+    running = () if stream is None else (id(stream.phases), stream.phase, stream.taken, stream.given)
     queue = tuple(
         (id(one.transfer), one.is_offered, tuple((id(counter), travel) for counter, _, travel in one.signals))
         for one in unit.queue
@@ -148,7 +147,7 @@ def _unit_moment(unit: SimulatedUnit, now: int) -> UnitMoment:
         times += [max(earliest, now) for _, earliest, _ in one.signals]
     return UnitMoment(
         (frames, running, queue, waiting, unit.pending, unit.is_done),
-        tuple(frame[2] for frame in unit.stack),
+        (*(frame[2] for frame in unit.stack), 0 if stream is None else stream.left),
         tuple(time - now for time in times),
         unit.clock,
         tuple(unit.spent[cause] for cause in CAUSES),
@@ -267,7 +266,7 @@ def _jump_unit(unit: SimulatedUnit, before: UnitMoment, now: UnitMoment, times: 
     unit.clock += shift
     unit.settled += shift
     unit.engine_free += shift
-    for frame, was, count in zip(unit.stack, before.counts, now.counts, strict=True):
+    for frame, was, count in zip(unit.stack, before.counts, now.counts, strict=False):
         frame[2] -= (was - count) * times
     for cause, was, spent in zip(CAUSES, before.spent, now.spent, strict=True):
         unit.spent[cause] += (spent - was) * times
@@ -280,6 +279,7 @@ def _jump_unit(unit: SimulatedUnit, before: UnitMoment, now: UnitMoment, times: 
         one.began += shift
         one.signals = [(counter, earliest + shift, travel) for counter, earliest, travel in one.signals]
     if unit.stream is not None:
+        unit.stream.left -= (before.counts[-1] - now.counts[-1]) * times
         unit.stream.start += shift
         unit.stream.began += shift
         unit.stream.seen = None
