@@ -262,9 +262,11 @@ class TextParser(Parser):
                 what = "type !" if is_type else "attribute #"
                 at = self.lexer.input.content.rfind(attr_name, 0, self.pos) - 1
                 raise UnknownName(Span(at, at, self.lexer.input), f"unknown {what}{attr_name}", attr_name)
-        return super()._parse_dialect_type_or_attribute_body(
+        found = super()._parse_dialect_type_or_attribute_body(
             attr_name, is_type, is_opaque, starting_opaque_pos
         )
+        normal_form = getattr(found, "normal_form", None)  # types with two spellings
+        return found if normal_form is None else normal_form()
 
     def _parse_optional_builtin_parametrized_attr(self) -> Any:
         token = self._current_token

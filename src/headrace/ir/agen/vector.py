@@ -301,7 +301,14 @@ class SetTransferMaskStateOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         syntax.print_values(printer, [self.mask_value], " mask_value(", ")")
-        syntax.print_attr_dict(printer, self, ("num_unmasked_elements", "num_masked_elements"))
+        shown = syntax.merged(self, ("num_unmasked_elements", "num_masked_elements"))
+        printer.print_string(" {")
+        for i, key in enumerate(
+            sorted(shown, key=lambda k: (k.startswith("mask"), k))
+        ):  # as the public tools print
+            printer.print_string(f"{', ' if i else ''}{key} = ")
+            printer.print_attribute(shown[key])
+        printer.print_string("}")
         syntax.print_types(printer, [self.mask_value.type, self.result.type])
 
     def verify_(self) -> None:

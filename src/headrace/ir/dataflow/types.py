@@ -73,6 +73,10 @@ class MxFloatType(ParametrizedAttribute, TypeAttribute):
     def print_parameters(self, printer: Printer) -> None:
         printer.print_string(f"<{self.width.data}>")
 
+    def normal_form(self) -> Attribute:
+        """The same type under its name, where it has one."""
+        return _named(f"mxfp{self.width.data}") or self
+
 
 @irdl_attr_definition
 class MxIntType(ParametrizedAttribute, TypeAttribute):
@@ -88,6 +92,10 @@ class MxIntType(ParametrizedAttribute, TypeAttribute):
 
     def print_parameters(self, printer: Printer) -> None:
         printer.print_string(f"<{self.width.data}>")
+
+    def normal_form(self) -> Attribute:
+        """The same type under its name, where it has one."""
+        return _named(f"mxint{self.width.data}") or self
 
 
 class CustomName(StrEnum):
@@ -110,6 +118,10 @@ class CustomType(ParametrizedAttribute, TypeAttribute):
 
     def print_parameters(self, printer: Printer) -> None:
         printer.print_string(f"<{self.kind.data}>")
+
+
+def _named(word: str) -> CustomType | None:
+    return CustomType(StringAttr(word)) if word in CustomName.__members__ else None
 
 
 VECTOR = VectorType | CustomVectorType

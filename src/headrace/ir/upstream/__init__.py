@@ -13,6 +13,7 @@ from xdsl.ir import Dialect
 
 # dialect -> our module; each holds OPS, a sequence of op classes that replace equal names or are added.
 _MODULES = {
+    "func": "func",
     "linalg": "linalg",
     "scf": "scf",
     "arith": "arith",
