@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from headrace.arch.cost import Work, bound
 from headrace.arch.device import Device
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.schedule.fuse import Group
 from headrace.schedule.graph import CoreClass, TileGraph
-from headrace.schedule.homes import place_homes
+from headrace.schedule.homes import bytes_of, place_homes
+from headrace.schedule.memo import carried_over, signature
 from headrace.schedule.outline import Outline, flat_groups
 from headrace.schedule.plan import Alternative, ClassPlan, PhasePlan, Plan
 from headrace.schedule.replay import class_outline
-from headrace.schedule.search_vector import Limits
-from headrace.schedule.shape import Homes, home, shape
+from headrace.schedule.search_vector import Limits, describe
+from headrace.schedule.shape import Homes, Shape, home, shape
 from headrace.schedule.strategies import plans
 
 OPTIMISATIONS = ("fusion", "double-buffering", "multicast", "residency", "retiling", "overlap")
@@ -47,6 +49,7 @@ class Tally:
     pruned: int = 0
     simulated: int = 0
     alternatives: list[Alternative] = field(default_factory=list)
+    known: dict[object, tuple[PhasePlan, Shape]] = field(default_factory=dict)
 
 
 def search(
@@ -92,8 +95,6 @@ def _class_plan(
 
 
 def _bytes(made: Outline, value: str) -> int:
-    from headrace.schedule.homes import bytes_of
-
     return bytes_of(made.names.values[value])
 
 
@@ -108,14 +109,27 @@ def _phase(
     tally: Tally,
 ) -> PhasePlan:
     """The cheapest candidate of a phase; the best of the others are kept as alternatives."""
-    found = sorted(
-        plans(name, shape(group, made, homes), device, len(part.cores), limits), key=lambda p: p.cycles
-    )
+    ours = shape(group, made, homes)
+    mark = (signature(ours, len(part.cores)), limits)
+    if mark in tally.known:
+        plan, source = tally.known[mark]
+        return carried_over(plan, source, ours, name)
+    found = sorted(plans(name, ours, device, len(part.cores), limits), key=lambda p: p.cycles)
+    if not found:
+        raise HeadraceError(_too_large(group, limits))
     tally.seen += len(found)
     best = found[0]
     for other in found[1:3]:
         tally.alternatives.append(Alternative(f"{name}: {_difference(best, other)}", round(other.cycles, 1)))
+    tally.known[mark] = (best, ours)
     return best
+
+
+def _too_large(group: Group, limits: Limits) -> Diagnostic:
+    compute = group.computes[0]
+    hint = "use a device with a larger scratchpad, or shorter rows"
+    message = f"not even one step of the phase fits {limits.lx_bytes} bytes of scratchpad"
+    return Diagnostic(message, compute.where, describe(compute), hint)
 
 
 def _difference(best: PhasePlan, other: PhasePlan) -> str:
@@ -126,6 +140,3 @@ def _difference(best: PhasePlan, other: PhasePlan) -> str:
         changes.append(f"order {best.order} -> {other.order}")
     return "tile " + ", ".join(changes) if changes else "same tile"
 
-
-def _mapping(found: Mapping[str, int]) -> dict[str, int]:
-    return dict(found)
