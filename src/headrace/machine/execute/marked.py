@@ -44,7 +44,7 @@ _ASSOCIATIVE = {
 }  # fmt: skip
 _WIDE = ("f32", "f64", "i8", "i16", "i32", "i64")
 """Types in which sums of any order are as good as the sequential one."""
-BLOCK = 1 << 16
+BLOCK = 1 << 17
 """Lanes that are computed at once: the arrays in between stay in the second-level cache."""
 
 
