@@ -166,21 +166,22 @@ def store_tile(
     outgoing = [o for o in phase.shape.outputs if o.storage.kind != "lx"]
     if not outgoing:
         return
+    scattered = [o for o in outgoing if o.index is not None]
+    if scattered:
+        with phase.emit.pipeline() as pipe, pipe.stage(phase.units.loader):
+            for o in scattered:
+                index = targets[o.value].index
+                assert o.index is not None and index is not None
+                load(phase, o.index, index, origin, tile)
     with phase.emit.pipeline() as pipe, pipe.stage(phase.units.storer):
         for o in outgoing:
             source = targets[o.value]
             if o.index is not None:
-                _scatter(phase, o, source, origin, tile)
+                walk(phase, "headrace.scatter", o, source, origin, tile)
                 continue
             order = [d for d in source.dims if d is not None]
             place = phase.memory.operand(o, phase.shape.extents, order)
             phase.emit.transfer(source.box({}, tile), place.box(origin, tile))
-
-
-def _scatter(
-    phase: Phase, operand: Operand, source: Buffered, origin: Mapping[str, Index], tile: Mapping[str, int]
-) -> None:
-    walk(phase, "headrace.scatter", operand, source, origin, tile)
 
 
 def _compute(
