@@ -498,3 +498,55 @@ def test_a_loop_in_a_loop_becomes_dims_of_one_nest() -> None:
     t.do("}")
     (nest,) = computes(check(t.module()))
     assert nest.contraction is not None and sorted(d.extent for d in nest.dims) == [6, 7, 24]
+
+
+def scrambled(tiles: int, expression: str) -> str:
+    """y = exp x, one row per tile, the row an expression of the tile id."""
+    t = Text([tiles])
+    t.tile_ids()
+    zero = t.index(0)
+    for line in expression.split("; "):
+        t.do(line)
+    shape = [tiles, 5]
+    value = t.load(t.view("x", shape), shape, "f32", ["%row", zero], [1, 5])
+    result = t.let(f"math.exp {value} : tensor<1x5xf32>")
+    t.store(result, t.view("y", shape), shape, "f32", ["%row", zero], [1, 5])
+    return t.module()
+
+
+def test_rounds_in_no_order_are_one_after_the_other() -> None:
+    five = "%f = arith.constant 5 : index; %g = arith.constant 7 : index; %m = arith.muli %t0, %f : index"
+    graph = check(scrambled(7, f"{five}; %row = arith.remui %m, %g : index"), "tiny")
+    assert not loops(graph) and [len(c.body) for c in graph.classes] == [12, 9]
+
+
+def test_rounds_of_a_grid_with_two_dims_are_two_loops() -> None:
+    graph = check(matmul_over_a_grid(), "spyre-1core")
+    (nest,) = computes(graph)
+    assert not loops(graph) and [d.extent for d in nest.dims] == [12, 20, 6]
+    graph = check(matmul_over_a_grid(), "tiny")
+    assert [loop.trip for loop in loops(graph)] == [2] and loops(graph)[0].is_parallel
+
+
+def matmul_over_a_grid() -> str:
+    """A product of 12 x 6 and 6 x 20, a block of 3 x 4 per tile of a 4 x 5 grid."""
+    t = Text([4, 5])
+    i, j = t.tile_ids()
+    zero, three, four = t.index(0), t.index(3), t.index(4)
+    row, column = t.let(f"arith.muli {i}, {three} : index"), t.let(f"arith.muli {j}, {four} : index")
+    a, b, c = t.view("a", [12, 6], "f16"), t.view("b", [6, 20], "f16"), t.view("c", [12, 20])
+    left = t.load(a, [12, 6], "f16", [row, zero], [3, 6])
+    right = t.load(b, [6, 20], "f16", [zero, column], [6, 4])
+    start = t.fill("0.0", [3, 4], "f32")
+    result = t.let(
+        f"linalg.matmul ins({left}, {right} : tensor<3x6xf16>, tensor<6x4xf16>) outs({start} : "
+        f"tensor<3x4xf32>) "
+        "-> tensor<3x4xf32>"
+    )
+    t.store(result, c, [12, 20], "f32", [row, column], [3, 4])
+    return t.module()
+
+
+def test_shorter_last_tiles_do_not_part_the_others() -> None:
+    graph = check(rows_kernel(30, 10, 1, 4, limit="yes"), "spyre-1core")
+    assert not loops(graph) and len(loads(graph)) == 2

@@ -23,7 +23,8 @@ from headrace.schedule.model.tidy.dims import unify
 from headrace.schedule.model.tidy.factoring import factored
 from headrace.schedule.model.tidy.hoisting import hoisted
 from headrace.schedule.model.tidy.invariants import split_invariants
-from headrace.schedule.model.tidy.rounds import Piece, core_classes
+from headrace.schedule.model.tidy.pieces import Piece
+from headrace.schedule.model.tidy.rounds import core_classes
 from headrace.schedule.model.work.total import work_of
 
 
