@@ -144,6 +144,13 @@ class Body:
     def store(self, size: int, address: int = 0) -> Copy:
         return Copy(_box("ct_local", size), _box("global", size, address), size)
 
+    def pull(self, size: int, further: int, direction: str = "") -> Copy:
+        """The scratchpad of the core some cores further on into the own one."""
+        cores = self.chip.device.cores
+        owners = self.table([(core + further) % cores for core in self.cores])
+        source = Box(Place("ct_local", "lx", owners), Index(0), (), (Dim(Index(size), 1),), "i8")
+        return Copy(source, _box("ct_local", size), size, direction=direction)
+
     def read(self, rows: int, lanes: int, kind: str = "SFU", pitch: int = 1) -> Read:
         """`rows` messages of f16 from the scratchpad to a unit of this core."""
         return Read((Stream(_rows(rows, lanes, pitch), self.unit(kind), (lanes,)),))
