@@ -9,9 +9,9 @@ from itertools import combinations
 
 import pytest
 
-from headrace.schedule.lower.conflicts import signals
 from headrace.schedule.lower.index import ONE, ZERO, Expr, Var, combine
-from headrace.schedule.lower.placement import Step, place
+from headrace.schedule.lower.order.conflicts import signals
+from headrace.schedule.lower.order.placement import Step, place
 from headrace.schedule.lower.tree import Block, Buffer, Loop, Memory, Place, Slot, Stage, Transfer
 from headrace.schedule.sync import Edge, Pair
 

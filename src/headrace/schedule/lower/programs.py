@@ -9,14 +9,15 @@ from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
-from headrace.schedule.lower.compute import ComputeProgram
-from headrace.schedule.lower.emit import FunctionValues, Instance, ProgramValues
+from headrace.schedule.lower.emit.gathers import indirect
+from headrace.schedule.lower.emit.ops import INDEX, attribute, body, make, text
+from headrace.schedule.lower.emit.transfers import Addresses, copy, messages
+from headrace.schedule.lower.emit.values import FunctionValues, Instance, ProgramValues
 from headrace.schedule.lower.evaluate import Values
-from headrace.schedule.lower.gathers import indirect
 from headrace.schedule.lower.index import variables
-from headrace.schedule.lower.ops import INDEX, attribute, body, make, text
-from headrace.schedule.lower.placement import Placement, Step, place
-from headrace.schedule.lower.transfers import Addresses, copy, messages
+from headrace.schedule.lower.order.placement import Placement, Step, place
+from headrace.schedule.lower.step.compute import ComputeProgram
+from headrace.schedule.lower.step.vectors import Vectors
 from headrace.schedule.lower.tree import (
     Block as Tree,
 )
@@ -32,7 +33,6 @@ from headrace.schedule.lower.tree import (
     Transfer,
     trips,
 )
-from headrace.schedule.lower.vectors import Vectors
 from headrace.schedule.sync import Edge, Path
 
 REPEATED = 3

@@ -11,9 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from headrace.numbers.dtypes import is_float, numpy_dtype
-from headrace.schedule.lower.emit import ProgramValues
-from headrace.schedule.lower.index import Expr
-from headrace.schedule.lower.ops import (
+from headrace.schedule.lower.emit.ops import (
     INDEX,
     affine_map,
     attribute,
@@ -25,6 +23,8 @@ from headrace.schedule.lower.ops import (
     segments,
     vector,
 )
+from headrace.schedule.lower.emit.values import ProgramValues
+from headrace.schedule.lower.index import Expr
 
 Shape = tuple[int, ...]
 ONE_LANE: Shape = (1,)

@@ -10,11 +10,11 @@ from xdsl.ir.affine import AffineDimExpr, AffineExpr
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_float, itemsize
-from headrace.schedule.lower.ops import affine_map
-from headrace.schedule.lower.vectors import ONE_LANE, Fixed, Lanes, Shape, Value
+from headrace.schedule.lower.emit.ops import affine_map
+from headrace.schedule.lower.step.vectors import ONE_LANE, Fixed, Lanes, Shape, Value
 
 if TYPE_CHECKING:
-    from headrace.schedule.lower.steps import Nest, Step
+    from headrace.schedule.lower.step.steps import Nest, Step
 
 NAMED: dict[str, tuple[str, str]] = {
     "linalg.add": ("arith.addf", "arith.addi"),
@@ -73,7 +73,7 @@ class Combination:
 
 def combination(op: Any, position: int, count: int) -> Combination:
     """Return how a body combines into output `position`; HeadraceError if it is no reduction."""
-    from headrace.schedule.lower.steps import element_type
+    from headrace.schedule.lower.step.steps import element_type
 
     block = op.regions[0].block
     accumulator = block.args[count + position]
@@ -102,7 +102,7 @@ def reduce_row(step: Step, op: Any, nest: Nest, position: int) -> Value:
     """Return the combination of all lanes of a row with the initial value: scan, last lane, one more
     combine.
     """
-    from headrace.schedule.lower.steps import element_type
+    from headrace.schedule.lower.step.steps import element_type
 
     emit = step.emit
     how = combination(op, position, len(nest.inputs))
@@ -179,7 +179,7 @@ def contraction(step: Step, op: Any, nest: Nest) -> Value:
     """Return the sum of products: both factors over the whole index space, the sum by a map that drops
     dims.
     """
-    from headrace.schedule.lower.steps import tensor_shape
+    from headrace.schedule.lower.step.steps import tensor_shape
 
     emit = step.emit
     axes = [

@@ -12,8 +12,7 @@ from xdsl.ir.affine import AffineExpr
 from headrace.arch.device import Device
 from headrace.ir import affine
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.lower.index import Expr, Number, Term, Var, variables
-from headrace.schedule.lower.ops import (
+from headrace.schedule.lower.emit.ops import (
     INDEX,
     affine_map,
     box,
@@ -25,6 +24,7 @@ from headrace.schedule.lower.ops import (
     strided,
     text,
 )
+from headrace.schedule.lower.index import Expr, Number, Term, Var, variables
 from headrace.schedule.lower.tree import Memory
 
 Instance = tuple[int, int]
@@ -125,6 +125,7 @@ class ProgramValues:
         self._maps: dict[tuple[SSAValue, ...], SSAValue] = {}
         self._values: dict[tuple[Block | None, Expr], SSAValue] = {}
         self._views: dict[tuple[Any, ...], SSAValue] = {}
+        self._handles: dict[tuple[Any, ...], SSAValue] = {}
 
     def emit(self, op: Operation, *, is_invariant: bool = False) -> Operation:
         """Append an op to the program."""
@@ -173,6 +174,9 @@ class ProgramValues:
         That is the unit of the same core (`ring` cores further on) and of the same corelet, `shift` corelets
         further on; a unit of the core names the `corelet` it means.
         """
+        key = ("peer", kind, shift, ring, corelet)
+        if key in self._handles:
+            return self._handles[key]
         device = self.function.device
         per_corelet = device.unit(kind).per == "corelet"
         handles = []
@@ -182,13 +186,16 @@ class ProgramValues:
                 self.function.unit(kind, ((core + ring) % device.cores, other if per_corelet else 0))
             )
         hint = kind.lower() + (f"_{corelet}" if corelet is not None else "") + (f"_{shift}" if shift else "")
-        return self.mapped(handles, hint)
+        found = self._handles[key] = self.mapped(handles, hint)
+        return found
 
     def memory(self, kind: str) -> SSAValue:
         """Return the device memory ("hbm") or this core's scratchpad ("lx")."""
-        return self.mapped(
-            [self.function.memory(kind, 0 if kind == "hbm" else c) for c, _ in self.instances], kind
-        )
+        key = ("memory", kind)
+        if key not in self._handles:
+            handles = [self.function.memory(kind, 0 if kind == "hbm" else c) for c, _ in self.instances]
+            self._handles[key] = self.mapped(handles, kind)
+        return self._handles[key]
 
     # -- index arithmetic ----------------------------------------------------------------------------------
 

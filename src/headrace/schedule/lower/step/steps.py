@@ -12,11 +12,17 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_float
+from headrace.schedule.lower.emit.ops import make, scalar, vector
 from headrace.schedule.lower.evaluate import Values, evaluate
-from headrace.schedule.lower.ops import make, scalar, vector
-from headrace.schedule.lower.pointwise import apply, element
-from headrace.schedule.lower.reductions import NAMED, combination, contraction, is_contraction, reduce_row
-from headrace.schedule.lower.vectors import ONE_LANE, Coordinate, Fixed, Lanes, Shape, Value, Vectors
+from headrace.schedule.lower.step.pointwise import apply, element
+from headrace.schedule.lower.step.reductions import (
+    NAMED,
+    combination,
+    contraction,
+    is_contraction,
+    reduce_row,
+)
+from headrace.schedule.lower.step.vectors import ONE_LANE, Coordinate, Fixed, Lanes, Shape, Value, Vectors
 
 
 class Step:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from xdsl.ir import Attribute, Block, SSAValue
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
-from headrace.schedule.lower.boxes import Factor, Side, Symbols, Walk, factors, run, side
-from headrace.schedule.lower.emit import ProgramValues
+from headrace.schedule.lower.emit.boxes import Factor, Side, Symbols, Walk, factors, run, side
+from headrace.schedule.lower.emit.ops import body, make, segments, vector
+from headrace.schedule.lower.emit.transfers import Addresses, multicast, timing
+from headrace.schedule.lower.emit.values import ProgramValues
 from headrace.schedule.lower.index import ONE, ZERO, Expr, combine
-from headrace.schedule.lower.ops import body, make, segments, vector
-from headrace.schedule.lower.transfers import Addresses, multicast, timing
 from headrace.schedule.lower.tree import Indirect, Place
 
 Moves = tuple[tuple[tuple[int, int], ...], ...]

@@ -7,11 +7,11 @@ from typing import Any
 
 from xdsl.ir import Block, SSAValue
 
+from headrace.schedule.lower.emit.ops import INDEX, attribute, body, make, vector
 from headrace.schedule.lower.evaluate import Values
-from headrace.schedule.lower.ops import INDEX, attribute, body, make, vector
-from headrace.schedule.lower.steps import Step, tensor_shape
+from headrace.schedule.lower.step.steps import Step, tensor_shape
+from headrace.schedule.lower.step.vectors import Lanes, Vectors
 from headrace.schedule.lower.tree import Apply, Node, PointLoop, Slot, Stage
-from headrace.schedule.lower.vectors import Lanes, Vectors
 
 
 class ComputeProgram:

@@ -4,8 +4,8 @@ out.
 
 from __future__ import annotations
 
-from headrace.schedule.lower.accesses import Access, Range, stage_at
 from headrace.schedule.lower.index import Expr, Var, entries, substitute, times
+from headrace.schedule.lower.order.accesses import Access, Range, stage_at
 from headrace.schedule.lower.tree import Apply, Block, Loop, Node, PointLoop, Stage
 
 

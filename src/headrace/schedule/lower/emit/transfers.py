@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
-from headrace.schedule.lower.boxes import Side, Symbols, Walk, factors, run, side, vector_shape
-from headrace.schedule.lower.emit import ProgramValues
+from headrace.schedule.lower.emit.boxes import Side, Symbols, Walk, factors, run, side, vector_shape
+from headrace.schedule.lower.emit.ops import body, box, identity, int32, make, segments, vector
+from headrace.schedule.lower.emit.values import ProgramValues
 from headrace.schedule.lower.index import ONE, Expr, Var, combine, substitute, variables
-from headrace.schedule.lower.ops import body, box, identity, int32, make, segments, vector
 from headrace.schedule.lower.tree import Place, PointLoop, Slot, Transfer, trips
 
 Addresses = dict[str, int]

@@ -7,10 +7,10 @@ from functools import cache
 from itertools import combinations
 
 from headrace.arch.device import Device
-from headrace.schedule.lower.accesses import Access, Path, Range, accesses, hull
-from headrace.schedule.lower.chains import is_chained
-from headrace.schedule.lower.distance import Trips, shortest
-from headrace.schedule.lower.overlap import Meeting, meeting
+from headrace.schedule.lower.order.accesses import Access, Path, Range, accesses, hull
+from headrace.schedule.lower.order.chains import is_chained
+from headrace.schedule.lower.order.distance import Trips, shortest
+from headrace.schedule.lower.order.overlap import Meeting, meeting
 from headrace.schedule.lower.tree import Block, Buffer
 from headrace.schedule.sync import Conflict, Edge, Pair, order
 

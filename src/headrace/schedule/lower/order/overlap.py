@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.lower.accesses import ANY_COPY, Access
 from headrace.schedule.lower.index import (
     ZERO,
     Expr,
@@ -21,6 +20,7 @@ from headrace.schedule.lower.index import (
     variables,
     zip_numbers,
 )
+from headrace.schedule.lower.order.accesses import ANY_COPY, Access
 
 
 @dataclass(frozen=True)

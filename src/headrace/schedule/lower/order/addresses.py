@@ -8,8 +8,8 @@ from itertools import combinations
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.schedule.buffers import Lifetime, pack
-from headrace.schedule.lower.accesses import Access, accesses
 from headrace.schedule.lower.index import Var, variables
+from headrace.schedule.lower.order.accesses import Access, accesses
 from headrace.schedule.lower.tree import Block, Buffer, Function, Loop
 
 Touches = dict[Buffer, list[Access]]

@@ -9,8 +9,8 @@ from typing import Any
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_float
-from headrace.schedule.lower.ops import attribute
-from headrace.schedule.lower.vectors import LANE_TYPE, Lanes, Vectors
+from headrace.schedule.lower.emit.ops import attribute
+from headrace.schedule.lower.step.vectors import LANE_TYPE, Lanes, Vectors
 
 Rule = Callable[[Vectors, Any, Sequence[Lanes], str], Lanes]
 """(emitter, op, operands of one shape, element type of the result) -> result."""

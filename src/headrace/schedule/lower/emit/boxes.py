@@ -12,9 +12,9 @@ from xdsl.ir.affine import AffineExpr
 
 from headrace.ir import affine
 from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
-from headrace.schedule.lower.emit import ProgramValues
+from headrace.schedule.lower.emit.ops import affine_map, box, permutation
+from headrace.schedule.lower.emit.values import ProgramValues
 from headrace.schedule.lower.index import ONE, Expr, Number
-from headrace.schedule.lower.ops import affine_map, box, permutation
 from headrace.schedule.lower.tree import Place
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.schedule.lower.index import Number, Var, entries
-from headrace.schedule.lower.overlap import Meeting
+from headrace.schedule.lower.order.overlap import Meeting
 
 SEARCH_LIMIT = 1 << 18
 

@@ -1,0 +1,1 @@
+"""DFIR construction: ops and attributes, values of a program, transfers as composite ops."""

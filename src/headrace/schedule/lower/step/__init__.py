@@ -1,0 +1,1 @@
+"""What a compute unit does: linalg and scalar ops of a stage as vector ops."""
