@@ -164,6 +164,7 @@ class _Pass:
     def _load(self, load: Load) -> None:
         self.seen.append(load)
         clashes = [item for store, item in self.stored if overlap(load, store, self.scope)]
+        clashes += self._writers_of_indices(load)
         self.after[load.value] = max(clashes, default=-1) + 1
         if load.value in self.scope.pinned:
             names = self.scope.names
@@ -236,6 +237,7 @@ class _Pass:
             if any(i > index or (i == index and not self._in_place(v.value, store, i)) for i in self.read.get(v.value, ()))
         ]  # fmt: skip
         others = [item for other, item in self.stored if item > index and overlap(store, other, self.scope)]
+        others += [item for item in self._writers_of_indices(store) if item >= index]
         if number in self.scope.separate or late or others:
             self.scope.separate.add(number)
             made = names.fresh(f"{store.value}.late", names.values[store.value])
@@ -246,6 +248,11 @@ class _Pass:
             self.forbidden[value.value] = (index, store)
         self.stored.append((store, index))
         self.stores.setdefault(store.value, []).append(store)
+
+    def _writers_of_indices(self, access: Load | Store) -> list[int]:
+        """The items that store the integers by which a gather or scatter walks."""
+        views = {each.index.arg for each in access.indirect}
+        return [item for store, item in self.stored if store.view.arg in views]
 
     def _in_place(self, value: str, store: Store, index: int) -> bool:
         """Whether phase `index` reads the loaded value exactly where it writes the stored one."""
