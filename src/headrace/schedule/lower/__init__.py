@@ -10,8 +10,8 @@ from xdsl.ir import Attribute, Block, Operation
 
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.schedule.lower.emit.function import FunctionValues
 from headrace.schedule.lower.emit.ops import INDEX, body, make, text
-from headrace.schedule.lower.emit.values import FunctionValues
 from headrace.schedule.lower.order.addresses import assign, shared
 from headrace.schedule.lower.order.conflicts import fences, signals
 from headrace.schedule.lower.programs import UnitProgram

@@ -9,10 +9,11 @@ from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.schedule.lower.emit.function import FunctionValues, Instance
 from headrace.schedule.lower.emit.gathers import indirect
 from headrace.schedule.lower.emit.ops import INDEX, attribute, body, make, text
 from headrace.schedule.lower.emit.transfers import Addresses, copy, messages
-from headrace.schedule.lower.emit.values import FunctionValues, Instance, ProgramValues
+from headrace.schedule.lower.emit.values import ProgramValues
 from headrace.schedule.lower.evaluate import Values
 from headrace.schedule.lower.index import variables
 from headrace.schedule.lower.order.placement import Placement, Step, place

@@ -10,6 +10,7 @@ from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
 from headrace.schedule.lower import memories
+from headrace.schedule.lower.annotations import cores_of, groups, is_in_parallel, is_zero, order
 from headrace.schedule.lower.evaluate import Values, evaluate
 from headrace.schedule.lower.index import (
     ONE,
@@ -72,7 +73,7 @@ class _Reader:
 
     def __init__(self, op: Any, device: Device) -> None:
         self.op, self.device = op, device
-        self.cores = _cores(op, device)
+        self.cores = cores_of(op, device)
         self.core: Number = collapse(tuple(c for c in self.cores for _ in range(device.corelets)))
         self.corelet: Number = collapse(tuple(range(device.corelets)) * len(self.cores))
         self.values: Values = {}
@@ -216,11 +217,11 @@ class _Reader:
         if not body:
             return ()
         stage = Stage(unit.kind, number, body, location(op))
-        alone = unit.per == "corelet" and self.device.corelets > 1 and not _in_parallel(op)
+        alone = unit.per == "corelet" and self.device.corelets > 1 and not is_in_parallel(op)
         if not alone:
             return (stage,)
         self.names += 1
-        once = Expr(_is_zero(self.corelet))
+        once = Expr(is_zero(self.corelet))
         return (Loop(Var(f"once.{self.names}"), ZERO, once, ONE, (stage,), where=location(op)),)
 
     def nodes(self, ops: Iterable[Any]) -> tuple[Node, ...]:
@@ -264,7 +265,7 @@ class _Reader:
         ):
             slot = self.memories.slot(value)
             ends.append(slot if slot else self.memories.box(op, value, ids, amap, sizes, static))
-        return Transfer(ends[0], ends[1], _order(op), _groups(op), location(op))
+        return Transfer(ends[0], ends[1], order(op), groups(op), location(op))
 
     def indirect(self, op: Any) -> Indirect:
         """Return a gather or scatter written as ktdf.opaque."""
@@ -276,53 +277,5 @@ class _Reader:
         first, second, third = (self.memories.whole(op, operand) for operand in op.operands)
         dim = int(op.attributes["headrace.dim"].value.data) if "headrace.dim" in op.attributes else 0
         if kind == "gather":
-            return Indirect("gather", first, second, third, dim, _groups(op), location(op))
+            return Indirect("gather", first, second, third, dim, groups(op), location(op))
         return Indirect("scatter", first, third, second, dim, None, location(op))
-
-
-def _is_zero(number: Number) -> Number:
-    """Return 1 for every instance whose number is 0, else 0."""
-    return int(number == 0) if isinstance(number, int) else collapse(tuple(int(x == 0) for x in number))
-
-
-def _order(op: Any) -> tuple[int, ...] | None:
-    """The dims of the memory side's box from slow to fast: a permutation map or a list of dims."""
-    attr = op.attributes.get("headrace.order")
-    if attr is None:
-        return None
-    if hasattr(attr, "get_values"):
-        axes = tuple(int(x) for x in attr.get_values())
-    else:
-        axes = tuple(getattr(e, "position", -1) for e in attr.data.results)
-    if sorted(axes) != list(range(len(axes))):
-        hint = "list every dim of the box once"
-        raise HeadraceError(Diagnostic("headrace.order is no permutation", location(op), op.name, hint))
-    return axes
-
-
-def _groups(op: Any) -> tuple[int, ...] | None:
-    attr = op.attributes.get("headrace.multicast_groups")
-    return tuple(int(x) for x in attr.get_values()) if attr is not None else None
-
-
-def _in_parallel(op: Any) -> bool:
-    parent = op.parent_op()
-    while parent is not None:
-        if parent.name == "ktdf.parallel":
-            return True
-        parent = parent.parent_op()
-    return False
-
-
-def _cores(op: Any, device: Device) -> tuple[int, ...]:
-    listed = op.attributes.get("headrace.cores")
-    grid = 1
-    for extent in op.attributes["grid"].data:
-        grid *= int(extent.value.data)
-    cores = tuple(int(x) for x in listed.get_values()) if listed is not None else tuple(range(grid))
-    if len(cores) != grid or len(set(cores)) != grid or any(not 0 <= c < device.cores for c in cores):
-        hint = f"headrace.cores lists grid numbers below {device.cores}"
-        raise HeadraceError(
-            Diagnostic(f"cores {list(cores)} do not fit the grid", location(op), op.name, hint)
-        )
-    return cores

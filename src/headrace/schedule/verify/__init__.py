@@ -18,7 +18,8 @@ from headrace.ir.plain import plain
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.verify.bounds import outside, resident
 from headrace.schedule.verify.cores import alike, between_cores, multicast_order, reach
-from headrace.schedule.verify.events import Event, Program
+from headrace.schedule.verify.events import Event
+from headrace.schedule.verify.programs import Program
 from headrace.schedule.verify.races import races
 from headrace.schedule.verify.run import Run
 from headrace.schedule.verify.values import ARGUMENT_SHIFT, EXAMPLE_SCALAR, Handle, Scope, Unverifiable

@@ -9,7 +9,8 @@ from typing import Any
 
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import location
-from headrace.schedule.verify.events import Program, Touch, Work
+from headrace.schedule.verify.events import Touch, Work
+from headrace.schedule.verify.programs import Program
 from headrace.schedule.verify.races import byte_range
 from headrace.schedule.verify.values import Handle, Scope
 

@@ -61,7 +61,7 @@ BINARY: dict[str, Callable[[int, int], int]] = {
     "arith.minsi": min,
     "arith.maxsi": max,
 }
-COMPARE = (
+COMPARE: tuple[Callable[[int, int], bool], ...] = (
     lambda x, y: x == y,
     lambda x, y: x != y,
     lambda x, y: x < y,
@@ -181,7 +181,7 @@ def _symbol(scope: Scope, op: Any) -> int:
     return (SYMBOLS + abs(int(op.attributes["SymbolId"].value.data))) << ARGUMENT_SHIFT - 1
 
 
-DEFINING = {
+DEFINING: dict[str, Callable[[Scope, Any], Any]] = {
     "symbol.create_symbol": _symbol,
     "arith.constant": _constant,
     "dataflow.get_unit": _unit,

@@ -9,7 +9,8 @@ from xdsl.ir import Block, SSAValue
 
 from headrace.schedule.lower.emit.ops import INDEX, attribute, body, make, vector
 from headrace.schedule.lower.evaluate import Values
-from headrace.schedule.lower.step.steps import Step, tensor_shape
+from headrace.schedule.lower.step.nest import tensor_shape
+from headrace.schedule.lower.step.steps import Step
 from headrace.schedule.lower.step.vectors import Lanes, Vectors
 from headrace.schedule.lower.tree import Apply, Node, PointLoop, Slot, Stage
 

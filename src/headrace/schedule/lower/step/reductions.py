@@ -11,10 +11,11 @@ from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.lower.emit.ops import affine_map
+from headrace.schedule.lower.step.nest import Nest, element_type, tensor_shape
 from headrace.schedule.lower.step.vectors import ONE_LANE, Fixed, Lanes, Shape, Value
 
 if TYPE_CHECKING:
-    from headrace.schedule.lower.step.steps import Nest, Step
+    from headrace.schedule.lower.step.steps import Step
 
 NAMED: dict[str, tuple[str, str]] = {
     "linalg.add": ("arith.addf", "arith.addi"),
@@ -73,8 +74,6 @@ class Combination:
 
 def combination(op: Any, position: int, count: int) -> Combination:
     """Return how a body combines into output `position`; HeadraceError if it is no reduction."""
-    from headrace.schedule.lower.step.steps import element_type
-
     block = op.regions[0].block
     accumulator = block.args[count + position]
     value = block.last_op.operands[position]
@@ -102,8 +101,6 @@ def reduce_row(step: Step, op: Any, nest: Nest, position: int) -> Value:
     """Return the combination of all lanes of a row with the initial value: scan, last lane, one more
     combine.
     """
-    from headrace.schedule.lower.step.steps import element_type
-
     emit = step.emit
     how = combination(op, position, len(nest.inputs))
     block = op.regions[0].block
@@ -179,8 +176,6 @@ def contraction(step: Step, op: Any, nest: Nest) -> Value:
     """Return the sum of products: both factors over the whole index space, the sum by a map that drops
     dims.
     """
-    from headrace.schedule.lower.step.steps import tensor_shape
-
     emit = step.emit
     axes = [
         [e.position for e in nest.axes(v, m) if isinstance(e, AffineDimExpr)]
