@@ -23,9 +23,7 @@ ALIASES = {"hbm": "global", "ddr": "global", "lx": "ct_local", "l1": "ct_local"}
 
 
 def canonical(kind: str) -> str:
-    """Return the one spelling a kind or name is looked up by: lower case, aliases of the memories
-    resolved.
-    """
+    """Return the one spelling a kind or name is looked up by: lower case, memories by their own name."""
     lower = kind.lower()
     return ALIASES.get(lower, lower)
 
@@ -165,8 +163,8 @@ class Ring:
         return self.hops[self.steps.index(step)]
 
     def distance(self, source_core: int, target_core: int, cores: int) -> tuple[int, int]:
-        """Return (hops, step) of the shortest way between two cores; ties go to the first direction of
-        the file.
+        """Return (hops, step) of the shortest way between two cores; ties go to the first direction of the
+        file.
         """
         ways = [((target_core - source_core) * step % cores, step) for step in self.steps]
         return min(ways, key=lambda way: way[0])
@@ -203,9 +201,7 @@ class Device:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def memory(self, kind: str) -> Memory:
-        """Return the memory of a kind or name ("global", "hbm", "LX", ...); HeadraceError if there is
-        none.
-        """
+        """Return the memory of a kind or name ("global", "hbm", "LX", ...); HeadraceError if there is none."""
         found = self.find_memory(kind)
         if found is None:
             raise _unknown("memory", kind, [memory.kind for memory in self.memories], self.name)
@@ -252,8 +248,8 @@ class Device:
         return None
 
     def lanes(self, unit: str | Unit, dtype: str) -> int:
-        """Return the lanes a vector unit has for an element type; HeadraceError if it does not compute
-        that type.
+        """Return the lanes a vector unit has for an element type; HeadraceError if it does not compute that
+        type.
         """
         found = self.unit(unit) if isinstance(unit, str) else unit
         lanes = found.lanes.get(dtype)

@@ -1,10 +1,9 @@
 """Cycles of an image: `time(image, scalars, device)`.
 
 The way of an image through this room: `expand` walks its programs and prices what they do (`prices`,
-`steps`, `transfers`,
-`access`; `influence` says which integers matter) into `activities`; `fold` makes classes of alike cores;
-`engine` runs one
-core of each class (`unit`, `fifo`, `fluid`, `steady`); `result` accounts for every cycle.
+`steps`, `transfers`, `access`; `influence` says which integers matter) into `activities`; `fold` makes
+classes of alike cores; `engine` runs one core of each class (`unit`, `fifo`, `fluid`, `steady`); `result`
+accounts for every cycle.
 """
 
 from headrace.machine.timing.result import Interval, Timing, UnitTime

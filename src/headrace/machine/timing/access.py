@@ -60,7 +60,8 @@ def transfer_runs(box: Box, evaluate: Evaluate) -> tuple[int, int, list[tuple[in
 
 def touched_bytes(box: Box, access: int, evaluate: Evaluate) -> int:
     """Return the bytes of device memory a transfer touches: every contiguous run rounded out to `access`
-    bytes."""
+    bytes.
+    """
     length, runs, outer = transfer_runs(box, evaluate)
     if access <= 1 or length == 0 or runs == 0:
         return length * runs

@@ -1,8 +1,7 @@
 """What a unit does, as the engine sees it: streams of messages, transfers, signals, priced in ticks.
 
 `expand` makes these from an Image; places are relative to the unit's own core, so that cores that do the
-same have equal
-code. A body is a tuple of activities; equality of bodies is what folds cores together.
+same have equal code. A body is a tuple of activities; equality of bodies is what folds cores together.
 """
 
 from __future__ import annotations
@@ -29,7 +28,8 @@ class Peer:
 @dataclass(frozen=True)
 class Take:
     """One message received. `is_whole`: the step cannot start before all of it has arrived (a resident
-    block)."""
+    block).
+    """
 
     peer: Peer
     is_whole: bool = False
@@ -38,8 +38,7 @@ class Take:
 @dataclass(frozen=True)
 class Give:
     """One message sent: `granules` of the queue, its start `offset` after the phase starts, `duration` on
-    the link,
-    first granule `latency` after its start.
+    the link, first granule `latency` after its start.
     """
 
     peer: Peer
@@ -62,9 +61,8 @@ class Phase:
 class Stream:
     """`count` iterations of `phases`: a reader, a writer, a marked loop, or a single step (count 1).
 
-    `setup` passes before the first, `drain` after the last; `settle` is the time from the end until what
-    it wrote is
-    in memory.
+    `setup` passes before the first, `drain` after the last; `settle` is the time from the end until what it
+    wrote is in memory.
     """
 
     count: int
@@ -83,10 +81,8 @@ class Transfer:
     "local").
 
     `bytes` are what device memory or ring moves; `rate` is the unit's own ceiling in bytes per cycle;
-    `group` holds the
-    numbers of the multicast groups its members belong to, `members` the size of one; `cores` is how far
-    the source core
-    of a ring pull is, `step` the direction it travels.
+    `group` holds the numbers of the multicast groups its members belong to, `members` the size of one;
+    `cores` is how far the source core of a ring pull is, `step` the direction it travels.
     """
 
     side: str
@@ -107,7 +103,8 @@ class Transfer:
 @dataclass(frozen=True)
 class Notify:
     """A signal to `peer`, visible `travel` after this unit's earlier accesses are complete; `waits` stalls
-    the unit."""
+    the unit.
+    """
 
     peer: Peer
     travel: int

@@ -67,6 +67,6 @@ def _finding(unit: SimulatedUnit, engine: Engine) -> Diagnostic:
 
 
 def _name(unit: SimulatedUnit, engine: Engine) -> str:
-    instances = engine.classes[unit.group].instances[unit.role]
+    instances = engine.wiring.classes[unit.group].instances[unit.role]
     alike = f" (and {len(instances) - 1} alike)" if len(instances) > 1 else ""
     return instances[0].name + alike

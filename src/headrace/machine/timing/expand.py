@@ -2,10 +2,8 @@
 once.
 
 A program runs on many cores; it is expanded once for all cores on which every number that matters for time
-(trip counts,
-extents, conditions, alignment, relative places of peers) is the same. Where a number differs, `Split` says
-how the cores
-fall apart, and each part is expanded on its own.
+(trip counts, extents, conditions, alignment, relative places of peers) is the same. Where a number differs,
+`Split` says how the cores fall apart, and each part is expanded on its own.
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ class Fifo:
     """One channel. Room is counted in granules; a message longer than the queue passes through in pieces.
 
     `arrivals` holds (first granule there, duration, granules) of the messages not yet received; `returns`
-    holds (time,
-    granules) given back by the receiver and not yet used by the sender.
+    holds (time, granules) given back by the receiver and not yet used by the sender.
     """
 
     __slots__ = (
@@ -63,8 +62,7 @@ class Fifo:
         `clock`.
 
         Its room is free again then; a message longer than the queue is drained from when its first granule
-        is there,
-        and leaves room for the next when its last piece has entered.
+        is there, and leaves room for the next when its last piece has entered.
         """
         _, duration, granules = self.arrivals.popleft()
         if self.capacity is None:
@@ -85,8 +83,7 @@ class Fifo:
 
     def state(self, sent: int, heard: int, base: int) -> tuple[Any, ...]:
         """Return the content relative to `base`; what is past for the sender (its clock is `sent`) or the
-        receiver
-        (`heard`) counts as just past.
+        receiver (`heard`) counts as just past.
         """
         arrivals = tuple(
             (max(time, heard - duration) - base, duration, granules)

@@ -2,13 +2,11 @@
 fairly.
 
 All numbers are integers: bytes in units of 2**-32, time in ticks, rates in units per tick rounded down, so
-that results
-are equal on every machine and never faster than the rates of the device.
+that results are equal on every machine and never faster than the rates of the device.
 
 Turnaround of device memory is a debt: a byte pays it when it makes min(bytes read so far, bytes written so
-far) grow, that
-is, the bytes of the side that lags behind pay. The total is the rate times min(read, written), whatever
-the order.
+far) grow, that is, the bytes of the side that lags behind pay. The total is the rate times min(read,
+written), whatever the order.
 """
 
 from __future__ import annotations
@@ -32,7 +30,8 @@ UNLIMITED = 1 << 80
 @dataclass(frozen=True)
 class Kind:
     """Flows of equal kind move at the same rate: side of device memory, own ceiling, shared resources with
-    loads."""
+    loads.
+    """
 
     side: str
     ceiling: int
@@ -42,7 +41,8 @@ class Kind:
 @dataclass(eq=False)
 class Current:
     """All flows of one kind: how many real ones, how many simulated ones, how far each has come since it
-    began."""
+    began.
+    """
 
     kind: Kind
     count: int = 0

@@ -1,10 +1,8 @@
 """Cores that do the same, as one class: what one of them does stands for all, with a multiplicity.
 
 Exact, not approximate: sharing is fluid and symmetric, so cores with equal bodies whose partners are equal
-too are in equal
-states at every moment. Where that symmetry cannot be shown (rings used by some cores only, multicast
-groups that cut
-through classes) every core is a class of its own.
+too are in equal states at every moment. Where that symmetry cannot be shown (rings used by some cores only,
+multicast groups that cut through classes) every core is a class of its own.
 """
 
 from __future__ import annotations
@@ -141,7 +139,8 @@ def _groups_fit(
     transfers: Iterable[Transfer],
 ) -> bool:
     """Every group of a family has the same number of members in each class, and families are equal or
-    disjoint."""
+    disjoint.
+    """
     core_of = {entry[1].number: core for core, roles in by_core.items() for entry in roles.values()}
     families = {one.group for one in transfers if one.group}
     taken: set[int] = set()

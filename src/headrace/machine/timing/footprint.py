@@ -11,7 +11,8 @@ from headrace.machine.nodes import Copy, Load, Node, Read, Store, Write, walk
 
 def peak_bytes(image: Image) -> int:
     """Return the end of the highest scratchpad address of the image, as far as it is known without running
-    it."""
+    it.
+    """
     ends = [end for box in _boxes(image) if box.place.kind == "ct_local" if (end := _end(box)) is not None]
     kept = [
         entry.address + entry.bytes

@@ -1,5 +1,6 @@
 """Which integers of a program its timing depends on: trip counts, extents, conditions, peers, alignment;
-not addresses."""
+not addresses.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ class Influence:
 
     def symbols_of(self, body: tuple[Node, ...]) -> Symbols:
         """Return the symbols that the timing of `body` depends on, through integers computed inside it as
-        well."""
+        well.
+        """
         known = self._known.get(id(body))
         if known is not None and known[0] is body:
             return known[1]

@@ -1,5 +1,6 @@
 """Where the time of units went whose data moves while their program goes on: two lists of intervals,
-merged."""
+merged.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +24,7 @@ def spent(unit: SimulatedUnit) -> dict[str, int]:
 
 def merged(program: Program, moves: Moves) -> dict[str, int]:
     """Return ticks by cause: a mover is busy as long as its data would take alone, slower than that is
-    bandwidth; what
-    its program did counts while no data moves.
+    bandwidth; what its program did counts while no data moves.
     """
     total = dict.fromkeys(CAUSES, 0)
     for start, end, alone in moves:

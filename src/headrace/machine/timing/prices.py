@@ -1,10 +1,9 @@
 """Rates and latencies of a device as the timing of one schedule needs them, looked up once.
 
 Scratchpad ports: the readers (or writers) of one corelet that share a port get fixed shares of it, the
-max-min fair ones of
-the kinds that have a program in this schedule. That is never faster than sharing message by message, and
-it does not
-depend on the order of events. DMA and ring units share their core's port while they move data (`fluid`).
+max-min fair ones of the kinds that have a program in this schedule. That is never faster than sharing
+message by message, and it does not depend on the order of events. DMA and ring units share their core's
+port while they move data (`fluid`).
 """
 
 from __future__ import annotations
@@ -48,8 +47,7 @@ class Prices:
         return self.signal + ticks(self.hops(cores) * self.device.rings[0].hops[0].latency_cycles)
 
     def port_rate(self, kind: str, direction: str) -> float | None:
-        """Bytes per cycle a unit gets from ("read") or into ("write") the scratchpad; None without a
-        limit."""
+        """Bytes per cycle a unit gets from ("read") or into ("write") the scratchpad; None without a limit."""
         key = (kind.lower(), direction)
         if key not in self._shares:
             self._shares[key] = self._share(kind, direction)
@@ -75,7 +73,8 @@ class Prices:
 
     def _port_users(self, link: Link, direction: str) -> list[str]:
         """Kinds with a program on the same port of the same group instance; those of a core share in
-        `fluid`."""
+        `fluid`.
+        """
         users = []
         for unit in self.device.units:
             other = self._port_link(unit.kind, direction)
@@ -96,7 +95,8 @@ class Prices:
 
     def shared_ports(self) -> frozenset[str]:
         """Names of core ports ("read", "write") that more than one DMA or ring unit of this schedule may
-        use at once."""
+        use at once.
+        """
         users: dict[str, set[str]] = {}
         for unit in self.device.units:
             if unit.per != "core" or (unit.kind.lower() not in self.kinds and not unit.passive):

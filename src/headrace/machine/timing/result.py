@@ -32,8 +32,7 @@ class Interval:
     """One slice of a track: from `start` to `end` (cycles), what it was, where it stands in the text.
 
     `label` is "load", "store" or "pull" for a transfer, "read", "write" or "step" for a stream; `cores`
-    tells for how
-    many alike cores the track stands.
+    tells for how many alike cores the track stands.
     """
 
     track: str

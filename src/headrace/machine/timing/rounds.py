@@ -1,12 +1,10 @@
 """Rounds of a whole schedule: when every unit, queue and transfer is again as it was, only later, the
-rounds between are
-repeated by arithmetic.
+rounds between are repeated by arithmetic.
 
 Two moments are alike if each unit stands at the same place with the same work around it and all times that
-still matter
-are later by the same amount; units that did nothing in between stay as they are. The counts of the loops
-tell how many
-more rounds there are. Exact: what is compared is all the future depends on, and all of it is integers.
+still matter are later by the same amount; units that did nothing in between stay as they are. The counts of
+the loops tell how many more rounds there are. Exact: what is compared is all the future depends on, and all
+of it is integers.
 """
 
 from __future__ import annotations
@@ -14,15 +12,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.machine.timing.activities import Body, Repeat
 from headrace.machine.timing.fifo import Counter, Fifo
+from headrace.machine.timing.inflight import InFlight
 from headrace.machine.timing.movers import repeat
 from headrace.machine.timing.unit import CAUSES, Descriptor, SimulatedUnit
-
-if TYPE_CHECKING:
-    from headrace.machine.timing.engine import Engine
+from headrace.machine.timing.wiring import Wiring
 
 ENOUGH = 8
 """Iterations a loop must have for its rounds to be looked for."""
@@ -62,12 +59,13 @@ class Moment:
 
 class Rounds:
     """Looks at the engine whenever a loop of its first mover has gone on, and jumps over rounds that
-    repeat."""
+    repeat.
+    """
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        movers = (unit for unit in engine.units if unit.is_mover and _has_loop(unit.stack[0][0]))
-        self.marker = None if engine.is_traced else next(movers, None)
+    def __init__(self, wiring: Wiring, transfers: InFlight, is_wanted: bool) -> None:
+        self.wiring, self.transfers = wiring, transfers
+        movers = (unit for unit in wiring.units if unit.is_mover and _has_loop(unit.stack[0][0]))
+        self.marker = next(movers, None) if is_wanted else None
         self.counts: tuple[int, ...] = ()
         self.moments: dict[tuple[Any, ...], list[Moment]] = {}
         self.kept = 0
@@ -81,13 +79,13 @@ class Rounds:
         if counts == self.counts:
             return
         self.counts = counts
-        self.leads.append(self.engine.fluid.extremes())
-        moment = _moment(self.engine, len(self.leads))
+        self.leads.append(self.transfers.fluid.extremes())
+        moment = _moment(self.wiring, self.transfers, len(self.leads))
         alike = self.moments.setdefault(tuple(one.place for one in moment.units), [])
         for earlier in reversed(alike):
             times = min(_rounds(earlier, moment), self._rounds_by_lead(earlier, moment))
             if times > 0:
-                _jump(earlier, moment, times, self.engine)
+                _jump(earlier, moment, times, self.wiring, self.transfers)
                 self.moments.clear()
                 self.kept = 0
                 return
@@ -113,21 +111,16 @@ def _has_loop(body: Body) -> bool:
 
 
 # ---- moments -----------------------------------------------------------------------------------------------
-def _moment(engine: Engine, serial: int) -> Moment:
-    now = engine.fluid.now
-    for fifo in engine.fifos.values():
+def _moment(wiring: Wiring, transfers: InFlight, serial: int) -> Moment:
+    now = transfers.fluid.now
+    for fifo in wiring.fifos.values():
         if fifo.sender >= 0:
-            fifo.settle(engine.units[fifo.sender].clock)
-    links = [_fifo_state(fifo, engine, now) for fifo in engine.fifos.values()]
-    links += [_counter_state(counter, engine, now) for counter in engine.counters.values()]
+            fifo.settle(wiring.units[fifo.sender].clock)
+    links = [_fifo_state(fifo, wiring, now) for fifo in wiring.fifos.values()]
+    links += [_counter_state(counter, wiring, now) for counter in wiring.counters.values()]
+    units = tuple(_unit_moment(unit, now) for unit in wiring.units)
     return Moment(
-        serial,
-        now,
-        engine.fluid.lead,
-        tuple(_unit_moment(unit, now) for unit in engine.units),
-        tuple(links),
-        _flow(engine, now),
-        dict(engine.moved),
+        serial, now, transfers.fluid.lead, units, tuple(links), _flow(transfers), dict(transfers.moved)
     )
 
 
@@ -157,21 +150,21 @@ def _unit_moment(unit: SimulatedUnit, now: int) -> UnitMoment:
     )
 
 
-def _fifo_state(fifo: Fifo, engine: Engine, now: int) -> tuple[Any, Any]:
+def _fifo_state(fifo: Fifo, wiring: Wiring, now: int) -> tuple[Any, Any]:
     """(content relative to now, absolute content)."""
-    sent = engine.units[fifo.sender].clock if fifo.sender >= 0 else now
-    heard = engine.units[fifo.receiver].clock if fifo.receiver >= 0 else now
+    sent = wiring.units[fifo.sender].clock if fifo.sender >= 0 else now
+    heard = wiring.units[fifo.receiver].clock if fifo.receiver >= 0 else now
     return fifo.state(sent, heard, now), (tuple(fifo.arrivals), tuple(fifo.returns), fifo.free)
 
 
-def _counter_state(counter: Counter, engine: Engine, now: int) -> tuple[Any, Any]:
-    heard = engine.units[counter.receiver].clock
+def _counter_state(counter: Counter, wiring: Wiring, now: int) -> tuple[Any, Any]:
+    heard = wiring.units[counter.receiver].clock
     return tuple(max(time, heard) - now for time in counter.times), tuple(counter.times)
 
 
-def _flow(engine: Engine, now: int) -> tuple[Any, ...]:
+def _flow(transfers: InFlight) -> tuple[Any, ...]:
     """Transfers that move, are about to start, or wait for others of their group."""
-    fluid = engine.fluid
+    fluid, now = transfers.fluid, transfers.fluid.now
     moving = tuple(
         (
             current.kind,
@@ -184,9 +177,9 @@ def _flow(engine: Engine, now: int) -> tuple[Any, ...]:
         for current in fluid.currents.values()
     )
     starting = tuple(
-        (time - now, _named(members)) for time, _, members in sorted(engine.starts, key=_by_start)
+        (time - now, _named(members)) for time, _, members in sorted(transfers.starts, key=_by_start)
     )
-    meeting = tuple((family, _named(members)) for (family, _), members in engine.meetings.items())
+    meeting = tuple((family, _named(members)) for (family, _), members in transfers.meetings.items())
     return moving, starting, meeting
 
 
@@ -240,25 +233,25 @@ def _left(before: UnitMoment, now: UnitMoment) -> int | None:
 
 
 # ---- jumping -----------------------------------------------------------------------------------------------
-def _jump(before: Moment, now: Moment, times: int, engine: Engine) -> None:
+def _jump(before: Moment, now: Moment, times: int, wiring: Wiring, transfers: InFlight) -> None:
     """Move everything that takes part on by `times` rounds."""
     shift = (now.now - before.now) * times
-    for unit, was, then in zip(engine.units, before.units, now.units, strict=True):
+    for unit, was, then in zip(wiring.units, before.units, now.units, strict=True):
         if not _is_frozen(was, then):
             _jump_unit(unit, was, then, times, now.now - before.now)
-    links: list[Fifo | Counter] = [*engine.fifos.values(), *engine.counters.values()]
+    links: list[Fifo | Counter] = [*wiring.fifos.values(), *wiring.counters.values()]
     for link, (_, absolute), (_, also) in zip(links, before.links, now.links, strict=True):
         if absolute != also:
             link.shift(shift)
-    engine.starts = [(time + shift, serial, members) for time, serial, members in engine.starts]
-    heapq.heapify(engine.starts)
-    met = {(family, occurrence): members for (family, occurrence), members in engine.meetings.items()}
-    engine.meetings = {
-        (family, members[0].unit.met[family] - 1): members for (family, _), members in met.items()
+    transfers.starts = [(time + shift, serial, members) for time, serial, members in transfers.starts]
+    heapq.heapify(transfers.starts)
+    transfers.meetings = {
+        (family, members[0].unit.met[family] - 1): members
+        for (family, _), members in transfers.meetings.items()
     }
     for name, size in now.moved.items():
-        engine.moved[name] += (size - before.moved.get(name, 0)) * times
-    engine.fluid.jump(shift, (now.lead - before.lead) * times)
+        transfers.moved[name] += (size - before.moved.get(name, 0)) * times
+    transfers.fluid.jump(shift, (now.lead - before.lead) * times)
 
 
 def _jump_unit(unit: SimulatedUnit, before: UnitMoment, now: UnitMoment, times: int, period: int) -> None:

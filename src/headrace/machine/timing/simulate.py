@@ -27,10 +27,9 @@ def time(
     """Return the timing of an image on a device.
 
     `scalars` gives the run-time arguments (only sizes and the alignment of addresses matter), `trips` the
-    counts `execute`
-    took where control depends on loaded values. Raises HeadraceError for a deadlock (naming who waits for
-    whom) and for
-    ops the device cannot price. `is_folding` False simulates every core by itself, with equal results.
+    counts `execute` took where control depends on loaded values. Raises HeadraceError for a deadlock
+    (naming who waits for whom) and for ops the device cannot price. `is_folding` False simulates every core
+    by itself, with equal results.
     """
     engines = [
         _simulate(schedule, image, scalars, device, trips, is_traced, is_folding)
@@ -38,7 +37,7 @@ def time(
     ]
     total: dict[str, int] = dict.fromkeys(BYTES, 0)
     for engine in engines:
-        for name, size in engine.moved.items():
+        for name, size in engine.transfers.moved.items():
             total[name] += size
         for unit in engine.units:
             for name, size in unit.traffic.items():
@@ -49,8 +48,8 @@ def time(
         total,
         peak_bytes(image),
         _intervals(engines) if is_traced else (),
-        max((len(engine.classes) for engine in engines), default=0),
-        max((len(engine.class_of) for engine in engines), default=0),
+        max((len(engine.wiring.classes) for engine in engines), default=0),
+        max((len(engine.wiring.class_of) for engine in engines), default=0),
     )
 
 
@@ -76,7 +75,7 @@ def _intervals(engines: list[Engine]) -> tuple[Interval, ...]:
     found, offset = [], 0
     for engine in engines:
         for unit in engine.units:
-            instances = engine.classes[unit.group].instances[unit.role]
+            instances = engine.wiring.classes[unit.group].instances[unit.role]
             for start, end, label, where in unit.slices:
                 begin, stop = (start + offset) / TICKS, (end + offset) / TICKS
                 found.append(Interval(instances[0].name, begin, stop, label, len(instances), where))

@@ -1,12 +1,10 @@
 """Coupled streams in one go: all message times of the iterations ahead, as arrays.
 
 A phase starts when the unit is free, its messages are there and there is room for what it sends. With
-constant costs c
-this is x[k] = max(x[k-1] + c, m[k]), which a running maximum of m[k] - c k solves for all k at once; m
-comes from the
-partners' arrays. Beginning with what is known, every unit is solved in turn until nothing changes: times
-only grow, so
-what is reached is the least solution, the one that going step by step gives.
+constant costs c this is x[k] = max(x[k-1] + c, m[k]), which a running maximum of m[k] - c k solves for all
+k at once; m comes from the partners' arrays. Beginning with what is known, every unit is solved in turn
+until nothing changes: times only grow, so what is reached is the least solution, the one that going step by
+step gives.
 """
 
 from __future__ import annotations
@@ -51,7 +49,8 @@ class Queue:
 @dataclass(eq=False)
 class Slot:
     """A take or a give of a phase. Its messages are `first`, `first + stride`, ...; `skip` iterations are
-    done."""
+    done.
+    """
 
     queue: Queue
     first: int
@@ -83,7 +82,8 @@ class Line:
 
 def solve(members: Sequence[SimulatedUnit], fifos: Sequence[Fifo], count: int) -> bool:
     """Move a component of streams on by `count` iterations each; False (and no change) if it does not
-    settle."""
+    settle.
+    """
     streams = {unit.number: _running(unit) for unit in members}
     queues: dict[int, Queue] = {}
     for fifo in fifos:
@@ -256,7 +256,8 @@ def _pass_on(
     line: Line, takes: list[Slot], gives: list[Slot], previous: Times, cost: int, skip: int
 ) -> Times:
     """Start times of a phase from the ends of what comes before; returns and arrivals are passed to the
-    partners."""
+    partners.
+    """
     count = len(previous)
     start = previous
     for slot in takes:

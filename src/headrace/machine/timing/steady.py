@@ -1,13 +1,10 @@
 """Steady states of coupled streams: recognised by comparing whole states, left by jumping ahead.
 
 Units joined by queues in their running streams form a component that nothing else influences until one of
-its streams
-ends. Its state is positions inside an iteration, relative clocks and contents of queues; from equal states
-it goes on
-equally. So every step from one state to the next is remembered; where the next steps are known, the
-component moves
-along them at once, whole periods by one multiplication. Exact, because times are integers and states are
-complete.
+its streams ends. Its state is positions inside an iteration, relative clocks and contents of queues; from
+equal states it goes on equally. So every step from one state to the next is remembered; where the next
+steps are known, the component moves along them at once, whole periods by one multiplication. Exact, because
+times are integers and states are complete.
 """
 
 from __future__ import annotations
@@ -31,7 +28,8 @@ Amounts = tuple[int, ...]
 @dataclass(frozen=True)
 class Seen:
     """The streams and the state of a component when its leader was last looked at, and how far all had
-    come."""
+    come.
+    """
 
     streams: tuple[Running, ...]
     state: State
@@ -151,8 +149,7 @@ class SteadyStates:
         return [members[number] for number in sorted(members)], ordered
 
     def _state(self, members: Iterable[SimulatedUnit], fifos: Iterable[Fifo], base: int) -> State:
-        """Everything the future of a component depends on, relative to `base`; what is past counts as
-        past."""
+        """All the future of a component depends on, relative to `base`; what is past counts as past."""
         units = self.units
         return (
             tuple(_position(unit, base) for unit in members),

@@ -109,7 +109,8 @@ def _row(box: Box, scope: Scope) -> tuple[int, int]:
 
 def _rate(node: Copy, moved: int, hops: int, is_shared: bool, scope: Scope) -> float | None:
     """The unit's own ceiling: links, ports, and for unicast its requests in flight (one a row when
-    indirect)."""
+    indirect).
+    """
     unit, device = scope.unit, scope.prices.device
     rates = [rate for rate in (unicast_rate(unit, device, is_shared),) if rate is not None]
     latency = scope.prices.transfer_latency(unit.kind, hops) / 1024

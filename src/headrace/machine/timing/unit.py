@@ -36,13 +36,12 @@ class Running:
     """A stream under way: phases bound to queues, what is left, and the state last looked at; `is_stubborn`
     when solving ahead failed, `is_led` when another unit leads the component.
 
-    `taken` and `given` count the messages of the current phase, `start` is when it can start as far as known.
+    `taken` and `given` count the messages of the current phase, `start` is when it can start as far as
+    known.
     """
 
     phases: list[Ready]
     left: int
-    drain: int
-    settle: int
     began: int
     stream: Stream
     phase: int = 0
@@ -65,7 +64,8 @@ class Running:
 class SimulatedUnit:
     """State of one unit of one class of cores. `clock` is the time until which its program has run.
 
-    A mover's data moves while its program goes on or waits: its time is accounted from the intervals of both.
+    A mover's data moves while its program goes on or waits: its time is accounted from the intervals of
+    both.
     """
 
     def __init__(self, number: int, group: int, role: Role, body: Body, multiplicity: int) -> None:
@@ -96,7 +96,8 @@ class SimulatedUnit:
 
     def next_activity(self) -> Activity | None:
         """Return the activity the program stands at, None at its end; repeats are entered and left on the
-        way."""
+        way.
+        """
         stack = self.stack
         while stack:
             frame = stack[-1]
