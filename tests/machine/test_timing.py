@@ -6,8 +6,9 @@ import math
 
 import pytest
 
+from headrace.arch.presets import device as preset
 from headrace.ir.diagnostics import HeadraceError
-from headrace.machine.image import Box, Copy, Dim, Index, Node, Place
+from headrace.machine.image import Box, Contract, Copy, Dim, Index, Indirect, Node, Place, Receive, Send
 from headrace.machine.timing import Timing, time
 from tests.machine.timing_programs import SIGNAL, Body, Chip, machine
 
@@ -103,8 +104,7 @@ def test_only_what_balances_reads_and_writes_pays_turnaround() -> None:
     assert timed(chip).cycles == pytest.approx(SETUP + 16160 / RATE + 160 / 64 + LATENCY, abs=1)
 
 
-# ---- multicast
-# -----------------------------------------------------------------------------------------------------
+# ---- multicast -------------------------------------------------------------------------------------------
 def test_a_multicast_moves_its_bytes_once_and_starts_with_its_last_member() -> None:
     chip = Chip(machine(2, ddr__multicast__sync_cycles=4), 2)
     number = chip.group(0, 1)
@@ -133,8 +133,7 @@ def test_a_multicast_that_a_member_never_joins_is_a_deadlock() -> None:
         timed(chip)
 
 
-# ---- what a transfer touches
-# ---------------------------------------------------------------------------------------
+# ---- what a transfer touches -----------------------------------------------------------------------------
 def strided(rows: int, run: int, pitch: int, address: int, access: int) -> int:
     device = machine(1, ddr__access_bytes=access)
     chip = Chip(device)
@@ -159,8 +158,65 @@ def test_every_run_is_rounded_out_to_the_accesses_it_touches(
     assert strided(rows, run, run, 0, 64) == math.ceil(rows * run / 64) * 64
 
 
-# ---- queues
-# --------------------------------------------------------------------------------------------------------
+def test_a_gather_sends_one_request_a_row_and_reads_its_indices_first() -> None:
+    """Rows of 128 bytes, two requests in flight: less than the unit's ceiling of whole requests."""
+    rows, row, requests, latency = 64, 128, 2, 40
+    chip = Chip(machine(1, mnilu__outstanding=requests, mnilu__request_bytes=512))
+    at = (Dim(Index(rows), 0),)
+    table = Box(Place("global", "ddr"), Index(0), at, (Dim(Index(row), 1),), "i8")
+    tile = Box(Place("ct_local", "lx"), Index(0), (Dim(Index(rows), row),), (Dim(Index(row), 1),), "i8")
+    numbers = Box(Place("ct_local", "lx"), Index(8192), (Dim(Index(rows), 4),), (Dim(Index(1), 4),), "i32")
+    gather = Copy(table, tile, row, Indirect("source", numbers, row, Index(1000)))
+    chip.program("MNILU", lambda b: [gather])
+    found = timed(chip)
+    indices = rows * 4 / 1000
+    assert found.cycles == math.ceil(SETUP + indices + rows * latency / requests + LATENCY)
+    assert found.bytes["ddr_read"] == rows * row
+
+
+# ---- the matrix unit -------------------------------------------------------------------------------------
+def multiplied(rows: int, blocks: int, k: int, n: int) -> Timing:
+    """`blocks` stationary blocks of k x n on one corelet of `spyre`, `rows` rows against each."""
+    chip = Chip(preset("spyre-1core"), 1)
+
+    def matrix(b: Body) -> list[Node]:
+        block = Receive(b.unit("XRFLU"), b.value(k * n))
+        row = Receive(b.unit("L0LU"), b.value(k))
+        result = b.value(n, "f32")
+        product = Contract("a,ab->b", row.result, block.result, None, result, k, n)
+        steps = b.loop(rows, row, product, Send(b.unit("SFU"), result), marked=True)
+        return [b.loop(blocks, block, steps)]
+
+    def vector(b: Body) -> list[Node]:
+        row = Receive(b.unit("PT"), b.value(n, "f32"))
+        return [b.loop(blocks * rows, row, Send(b.unit("L1SU"), row.result), marked=True)]
+
+    chip.program("XRFLU", lambda b: [b.read(blocks, k * n, "PT")])
+    chip.program("L0LU", lambda b: [b.read(blocks * rows, k, "PT")])
+    chip.program("PT", matrix)
+    chip.program("SFU", vector)
+    chip.program("L1SU", lambda b: [b.write(blocks * rows, n * 2)])
+    return timed(chip)
+
+
+def test_rows_against_a_block_take_the_passes_of_the_array() -> None:
+    per_row = (multiplied(400, 1, 256, 64).cycles - multiplied(200, 1, 256, 64).cycles) / 200
+    assert per_row == 256 // 8
+    narrow = (multiplied(400, 1, 8, 64).cycles - multiplied(200, 1, 8, 64).cycles) / 200
+    assert narrow == 2  # a row of f32 results takes two cycles to leave
+
+
+def test_the_next_block_is_filled_while_this_one_computes() -> None:
+    k, n, control, swap = 256, 64, 1, 16
+    filling = k * n * 2 // 16
+    busy, short = 64 + 16, 20
+    hidden = (multiplied(busy, 20, k, n).cycles - multiplied(busy, 10, k, n).cycles) / 10
+    assert hidden == busy * 32 + swap + control
+    exposed = (multiplied(short, 20, k, n).cycles - multiplied(short, 10, k, n).cycles) / 10
+    assert exposed == pytest.approx(max(filling, short * 32 + swap + control), rel=0.01)
+
+
+# ---- queues ----------------------------------------------------------------------------------------------
 def pipeline(
     rows: int, lanes: int, ops: int, depth: int, latency: int, marked: bool = True, **changes: object
 ) -> Timing:
@@ -243,8 +299,7 @@ def test_readers_of_one_port_share_it() -> None:
     assert both("two") == 100 * 128 // 10
 
 
-# ---- signals and credits
-# -------------------------------------------------------------------------------------------
+# ---- signals and credits ---------------------------------------------------------------------------------
 def credited(copies: int, tiles: int, size: int, rows: int, ops: int) -> Timing:
     """Loader → reader with `copies` buffers: full and free signals as the scheduler writes them."""
     lanes = 64

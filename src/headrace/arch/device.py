@@ -201,7 +201,7 @@ class Device:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def memory(self, kind: str) -> Memory:
-        """Return the memory of a kind or name ("global", "hbm", "LX", ...); HeadraceError if there is none."""
+        """The memory of a kind or name ("global", "hbm", "LX", ...); HeadraceError if there is none."""
         found = self.find_memory(kind)
         if found is None:
             raise _unknown("memory", kind, [memory.kind for memory in self.memories], self.name)

@@ -47,7 +47,7 @@ class Prices:
         return self.signal + ticks(self.hops(cores) * self.device.rings[0].hops[0].latency_cycles)
 
     def port_rate(self, kind: str, direction: str) -> float | None:
-        """Bytes per cycle a unit gets from ("read") or into ("write") the scratchpad; None without a limit."""
+        """Bytes per cycle a unit gets from ("read") or into ("write") the scratchpad; None: no limit."""
         key = (kind.lower(), direction)
         if key not in self._shares:
             self._shares[key] = self._share(kind, direction)
