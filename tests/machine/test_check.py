@@ -160,4 +160,5 @@ def test_json_has_every_category_and_the_place() -> None:
     ]
     (race,) = out["races"]
     assert race["unit"] == "C0-mnilu" and race["line"] > 0 and race["other"]["line"] > 0
+    assert race["op"] == "agen.composite_indirect_load_and_store"
     assert out["deadlocks"] == []

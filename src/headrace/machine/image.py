@@ -44,6 +44,7 @@ from headrace.machine.nodes import (
     VectorOp,
     Wait,
     Write,
+    op_name,
     walk,
 )
 
@@ -91,6 +92,7 @@ __all__ = [
     "VectorOp",
     "Wait",
     "Write",
+    "op_name",
     "walk",
 ]
 

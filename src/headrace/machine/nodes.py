@@ -289,6 +289,37 @@ Step = Receive | Send | Load | Store | Constant | VectorOp | Reduce | Contract |
 Node = Transfer | Signal | Wait | Step | Loop | If
 
 
+_OPS: dict[type, str] = {
+    Read: "agen.composite_load",
+    Write: "agen.composite_store",
+    Signal: "dataflow.sync_send",
+    Wait: "dataflow.sync_recv",
+    Receive: "dataflow.receive",
+    Send: "dataflow.send",
+    Load: "agen.vector_load",
+    Store: "agen.vector_store",
+    Constant: "arith.constant",
+    Reduce: "vectorchain.scan_with_gap",
+    Contract: "vectorchain.multiply",
+    Extract: "vector.extract",
+    Loop: "scf.for",
+    If: "scf.if",
+}
+
+
+def op_name(node: Node) -> str:
+    """The DFIR op a node comes from."""
+    match node:
+        case Copy():
+            kind = (
+                "composite_load_and_store" if node.indirect is None else "composite_indirect_load_and_store"
+            )
+            return f"agen.{kind}"
+        case VectorOp():
+            return node.name
+    return _OPS[type(node)]
+
+
 def walk(nodes: tuple[Node, ...]) -> Iterator[Node]:
     """Every node of a body, outer before inner, in program order."""
     for node in nodes:

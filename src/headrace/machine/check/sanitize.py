@@ -12,6 +12,7 @@ from headrace.machine.check.memories import Memories
 from headrace.machine.check.shadows import cell_bytes
 from headrace.machine.check.skeleton import run_skeleton
 from headrace.machine.check.watch import WatchedRun
+from headrace.machine.check.watched import WATCHED
 from headrace.machine.execute.arenas import Scratchpads, new_scratchpads
 from headrace.machine.execute.faults import Fault
 from headrace.machine.execute.run import named
@@ -95,7 +96,7 @@ def _watch(
     memories: Memories,
 ) -> dict[tuple[int, int], list[int]]:
     """Runs one component; a fault ends it and is a finding."""
-    run = WatchedRun(image, memory, values, pads, findings, memories)
+    run = WatchedRun(image, memory, values, pads, findings, memories, WATCHED)
     inside = set(component)
     teams: list[Team] = []
     for program in schedule.programs:

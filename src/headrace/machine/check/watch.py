@@ -20,25 +20,13 @@ from headrace.ir.diagnostics import Location
 from headrace.machine.check.findings import Finding, Findings
 from headrace.machine.check.memories import Memories
 from headrace.machine.check.shadows import Region
-from headrace.machine.execute import indirect
 from headrace.machine.execute.arenas import Access, Scratchpads
 from headrace.machine.execute.exchange import Queue
-from headrace.machine.execute.run import HANDLERS, Execution, Handler
-from headrace.machine.execute.streams import routes
+from headrace.machine.execute.run import Execution, Handler
 from headrace.machine.execute.team import Team
 from headrace.machine.image import (
-    Copy,
     Image,
-    Load,
-    Loop,
     Place,
-    Read,
-    Receive,
-    Send,
-    Signal,
-    Store,
-    Wait,
-    Write,
 )
 from headrace.numbers.memory import Memory
 
@@ -67,7 +55,7 @@ class ClockedQueue(Queue):
 
 
 class WatchedRun(Execution):
-    """Runs the instances of one component; `cells` are the cell sizes by memory kind."""
+    """Runs the instances of one component; `handlers` replace those of the plain run (see `watched`)."""
 
     def __init__(
         self,
@@ -77,9 +65,11 @@ class WatchedRun(Execution):
         scratch: Scratchpads,
         findings: Findings,
         memories: Memories,
+        handlers: dict[type, Handler],
     ) -> None:
         super().__init__(image, memory, scalars, scratch)
-        self.handlers = {**self.handlers, **_WATCHED}
+        self.handlers = {**self.handlers, **handlers}
+        self.op = ""
         self.findings = findings
         self.memories = memories
         self.local: dict[int, int] = {}
@@ -172,7 +162,7 @@ class WatchedRun(Execution):
             if byte is not None:
                 text = f"{self._name(me)} reads byte {byte} of {place.name}, which nothing has written"
                 self.findings.add(
-                    Finding("uninitialised", text, self._name(me), "", where), (where, place.name)
+                    Finding("uninitialised", text, self._name(me), self.op, where), (where, place.name)
                 )
         self._check_foreign(team, place, region, where, verb, is_write)
         if is_write and place.kind == "global":
@@ -209,7 +199,7 @@ class WatchedRun(Execution):
                 f"{self._name(team.ids[0])} {verb} bytes of {place.name} that {self._name(other)} "
                 "also uses; nothing orders the two"
             )
-            self.findings.add(Finding("races", text, self._name(team.ids[0]), "", where), (where, other))
+            self.findings.add(Finding("races", text, self._name(team.ids[0]), self.op, where), (where, other))
         self.memories.note(region, team.ids[0], is_write)
 
     def _check_alignment(self, team: Team, access: Access, region: Region, where: Location) -> None:
@@ -222,7 +212,7 @@ class WatchedRun(Execution):
             what = "a view"
         if at % need:
             text = f"{what} of {box.place.name} starts at byte {at}, not a multiple of {need}"
-            self.findings.add(Finding("alignment", text, self._name(me), "", where), (where,))
+            self.findings.add(Finding("alignment", text, self._name(me), self.op, where), (where,))
 
     def _race(
         self, team: Team, place: Place, where: Location, found: tuple[int, int, int], text: str
@@ -232,165 +222,8 @@ class WatchedRun(Execution):
         starts, places = self.log[other]
         there = places[bisect_right(starts, tick) - 1]
         what = text.format(f"byte {byte} of {place.name}", self._name(other))
-        finding = Finding("races", f"{self._name(me)} {what}", self._name(me), "", where, there)
+        finding = Finding("races", f"{self._name(me)} {what}", self._name(me), self.op, where, there)
         self.findings.add(finding, (where, there, place.name))
 
     def _name(self, instance: int) -> str:
         return self.image.instances[instance].name
-
-
-# ---- watched nodes -----------------------------------------------------------------------------------------
-def _copy(run: WatchedRun, team: Team, node: Copy) -> bool:
-    source, target = run.access(team, node.source, node.where), run.access(team, node.target, node.where)
-    ends = [(source, run.region(source, team.env), False), (target, run.region(target, team.env), True)]
-    if node.indirect is not None:
-        index = run.access(team, node.indirect.box, node.where)
-        direct, at = indirect.reach(node, source, target, index, team.env)
-        local = at[0] - int(direct.owners[0])
-        k = 0 if direct is source else 1
-        ends[k] = (direct, Region(0, (), (), 0, direct.dtype.itemsize, local), ends[k][2])
-        ends.insert(0, (index, run.region(index, team.env), False))
-    for access, region, is_write in ends:
-        run.unfenced(team, access, region, node.where, is_write)
-    rows = run.rows(team, run.ticks(team, 1, node.where))
-    for access, region, is_write in ends:
-        (run.write if is_write else run.read)(team, access, region, rows, node.where)
-    return _plain(Copy)(run, team, node)
-
-
-def _read(run: WatchedRun, team: Team, node: Read) -> bool:
-    found = routes(run, team, node, True)
-    regions = [(a, run.region(a, team.env), s.where) for _, streams in found for s, a in streams]
-    ticks = run.ticks(team, regions[0][1].count, node.where)
-    rows = run.rows(team, ticks)
-    for access, region, where in regions:
-        run.read(team, access, region, rows, where)
-    before = {id(q): len(q.chunks) for q, _ in found}
-    _plain(Read)(run, team, node)
-    for queue, _ in found:
-        step = 0
-        for chunk in list(queue.chunks)[before[id(queue)] :]:
-            burst = 1 if node.granularity == 1 else node.granularity
-            chunk.clocks = rows[step : step + chunk.steps * burst : burst]
-            step += chunk.steps * burst
-    return True
-
-
-def _write(run: WatchedRun, team: Team, node: Write) -> bool:
-    if not _plain(Write)(run, team, node):
-        return False
-    found = routes(run, team, node, False)
-    regions = [(a, run.region(a, team.env), s.where) for _, streams in found for s, a in streams]
-    steps = regions[0][1].count
-    ticks = run.ticks(team, steps, node.where)
-    received = [q.rows for q, _ in found if steps and isinstance(q, ClockedQueue) and q.rows is not None]
-    rows = run.rows(team, ticks, [_stretched(r, steps) for r in received])
-    for access, region, where in regions:
-        run.write(team, access, region, rows, where)
-    run.advance(team, rows)
-    return True
-
-
-def _stretched(rows: Array, steps: int) -> Array:
-    """Clock rows of bursts, one per step."""
-    return rows if len(rows) == steps else np.repeat(rows, -(-steps // len(rows)), axis=0)[:steps]
-
-
-def _signal(run: WatchedRun, team: Team, node: Signal) -> bool:
-    _plain(Signal)(run, team, node)
-    me, peer = team.ids[0], run.members(team, node.peer)[0]
-    clock = run.clock[me]
-    if node.waits or me == peer:
-        run.done[me] = int(clock[run.local[me]])
-    if me != peer:
-        run.posted.setdefault((me, peer), deque()).append((clock.copy(), node.tag, node.where))
-    return True
-
-
-def _wait(run: WatchedRun, team: Team, node: Wait) -> bool:
-    if not _plain(Wait)(run, team, node):
-        return False
-    me, peer = team.ids[0], run.members(team, node.peer)[0]
-    clock, tag, where = run.posted[peer, me].popleft()
-    np.maximum(run.clock[me], clock, out=run.clock[me])
-    run.done[me] = max(run.done[me], int(clock[run.local[me]]))
-    if tag and node.tag and tag != node.tag:
-        name, other = run.image.instances[me].name, run.image.instances[peer].name
-        text = f"{name} waits for {node.tag} but the next signal of {other} is {tag}"
-        run.findings.add(
-            Finding("signals", text, name, "dataflow.sync_recv", node.where, where), (node.where, tag)
-        )
-    return True
-
-
-def _receive(run: WatchedRun, team: Team, node: Receive) -> bool:
-    if not _plain(Receive)(run, team, node):
-        return False
-    queue = run.queue(team, node.peer, False)
-    assert isinstance(queue, ClockedQueue) and queue.rows is not None
-    run.advance(team, run.rows(team, run.ticks(team, 1, node.where), [queue.rows]))
-    return True
-
-
-def _send(run: WatchedRun, team: Team, node: Send) -> bool:
-    _plain(Send)(run, team, node)
-    rows = run.rows(team, run.ticks(team, 1, node.where))
-    run.queue(team, node.peer, True).chunks[-1].clocks = rows
-    return True
-
-
-def _load(run: WatchedRun, team: Team, node: Load) -> bool:
-    access = run.access(team, node.box, node.where)
-    rows = run.rows(team, run.ticks(team, 1, node.where))
-    run.read(team, access, run.region(access, team.env), rows, node.where)
-    return _plain(Load)(run, team, node)
-
-
-def _store(run: WatchedRun, team: Team, node: Store) -> bool:
-    access = run.access(team, node.box, node.where)
-    rows = run.rows(team, run.ticks(team, 1, node.where))
-    run.write(team, access, run.region(access, team.env), rows, node.where)
-    return _plain(Store)(run, team, node)
-
-
-def _loop(run: WatchedRun, team: Team, node: Loop) -> bool:
-    if not _plain(Loop)(run, team, node):
-        return False
-    plan = None if team.is_unfolded or node.kind is None else team.plans.get(("marked", id(node)))
-    if plan is None:
-        return True
-    trips = plan.trips(team)
-    steps = int(np.prod(trips))
-    if not steps:
-        return True
-    ticks = run.ticks(team, steps, node.where)
-    rows = run.rows(team, ticks, [q.rows for q, _ in plan.receives])
-    for inner in plan.body:
-        if isinstance(inner, Load | Store):
-            access = plan.accesses[id(inner)]
-            region = run.region(access, team.env, trips)
-            known = rows if region.count == steps else rows[:1]
-            (run.read if isinstance(inner, Load) else run.write)(team, access, region, known, inner.where)
-        elif isinstance(inner, Send):
-            run.queue(team, inner.peer, True).chunks[-1].clocks = rows
-    run.advance(team, rows)
-    return True
-
-
-def _plain(kind: type) -> Handler:
-    """What the plain run does for a node."""
-    return HANDLERS[kind]
-
-
-_WATCHED: dict[type, Any] = {
-    Copy: _copy,
-    Read: _read,
-    Write: _write,
-    Signal: _signal,
-    Wait: _wait,
-    Receive: _receive,
-    Send: _send,
-    Load: _load,
-    Store: _store,
-    Loop: _loop,
-}
