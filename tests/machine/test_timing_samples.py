@@ -1,0 +1,60 @@
+"""The sample programs, timed: every way of simulating gives the same, every cycle is accounted for, DDR
+bytes are those the programs touch.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.arch.cost import ddr_cycles
+from headrace.arch.presets import device
+from headrace.machine.image import Image
+from headrace.machine.timing import Timing, engine, rounds, time
+from tests.machine.samples import PROGRAMS, image_of, text
+
+NAMES = sorted(path.stem for path in PROGRAMS.glob("*.mlir"))
+SPYRE = device("spyre")
+MOVED = {
+    "multicast": (None, 2048),
+    "gather": (32 * 128 + 128, 8192),
+    "softmax": (16 * 300 * 2, 16 * 300 * 2),
+}
+"""Bytes read and written where they are easily told (None: not told)."""
+
+
+def timed(image: Image, **options: bool) -> Timing:
+    scalars = {argument.name: 1000 if argument.name == "n" else 0 for argument in image.arguments}
+    return time(image, scalars, SPYRE, **options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sample_takes_the_same_time_however_it_is_simulated(name: str) -> None:
+    image = image_of(text(name))
+    found = timed(image)
+    single = timed(image, is_folding=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "LOOKS", 0)
+        patch.setattr(rounds, "PATIENCE", 0)
+        walked = timed(image)
+    assert found.cycles == single.cycles == walked.cycles
+    assert found.units == single.units == walked.units
+    assert found.bytes == single.bytes == walked.bytes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sample_is_no_faster_than_its_bytes_and_accounts_for_every_cycle(name: str) -> None:
+    found = timed(image_of(text(name)))
+    assert found.cycles >= ddr_cycles(found.bytes["ddr_read"], found.bytes["ddr_write"], SPYRE)
+    assert found.lx_peak_bytes > 0
+    for unit in found.units.values():
+        parts = (unit.busy, unit.input, unit.space, unit.signal, unit.bandwidth, unit.setup, unit.idle)
+        assert sum(parts) == unit.instances * found.cycles
+        assert min(parts) >= 0
+
+
+@pytest.mark.parametrize("name", ["gather", "softmax", "multicast"])
+def test_a_sample_moves_the_bytes_it_names(name: str) -> None:
+    found = timed(image_of(text(name)))
+    read, written = MOVED[name]
+    assert read is None or found.bytes["ddr_read"] == read
+    assert written is None or found.bytes["ddr_write"] == written
