@@ -388,3 +388,26 @@ def test_a_row_chosen_by_a_number_in_memory_is_a_gather_of_one_row() -> None:
     t.store(first, t.view("z", [9, 4]), [9, 4], "f32", [row, zero], [1, 4])
     chosen = [s for s in loads(check(t.module())) if s.indirect and s.indirect[0].axes == (None,)]
     assert chosen[0].indirect[0].origin[0].const == 2 and chosen[0].axes == (None, 1)
+
+
+def test_a_variable_is_cut_where_a_division_asks_for_it() -> None:
+    t = Text()
+    x = t.view("x", [3, 4, 5])
+    tile = indirect(t, "%i, %j", x, [3, 4, 5], "(%i floordiv 4), (%i mod 4), (%j)", [12, 5])
+    value = gathered(t, tile, [12, 5])
+    result = t.let(f"math.exp {value} : tensor<12x5xf32>")
+    turned = indirect(
+        t, "%i, %j", t.view("y", [4, 3, 5]), [4, 3, 5], "(%i mod 4), (%i floordiv 4), (%j)", [12, 5]
+    )
+    t.do(f"ktdp.store {result}, {turned} : tensor<12x5xf32>, <12x5xindex>")
+    graph = check(t.module())
+    assert [s.axes for s in loads(graph)] == [(0, 1, 2)]
+    assert len([s for s in statements(graph) if isinstance(s, Reshape)]) == 2
+
+
+def test_each_row_twice_is_a_cut_with_a_part_that_repeats() -> None:
+    t = Text()
+    tile = indirect(t, "%i, %j", t.view("x", [6, 5]), [6, 5], "(%i floordiv 2), (%j)", [12, 5])
+    value = gathered(t, tile, [12, 5])
+    stored(t, "y", t.let(f"math.exp {value} : tensor<12x5xf32>"), [12, 5])
+    check(t.module())

@@ -83,6 +83,13 @@ class Tile:
     indirect: tuple[Indirect, ...] = ()
     repeats: tuple[int, ...] = ()
     """Tile axes that walk nothing: every position along them is the same element."""
+    written: tuple[int, ...] | None = None
+    """The tile's shape in the text, where some of its variables were cut in several axes."""
+
+    @property
+    def seen(self) -> tuple[int, ...]:
+        """The shape of the tensors that are loaded and stored."""
+        return self.shape if self.written is None else self.written
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
-from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Operation
 
 from headrace.numbers.dtypes import is_integer
 from headrace.schedule.graph import Indirect, View
-from headrace.schedule.model.algebra import affine
 from headrace.schedule.model.algebra import number as nm
-from headrace.schedule.model.algebra.number import NotLinear, Num
-from headrace.schedule.model.attributes import integers, literal
+from headrace.schedule.model.algebra.number import Num
+from headrace.schedule.model.attributes import literal
 from headrace.schedule.model.bodies.body import from_linear, linear
+from headrace.schedule.model.ops.subscripts import Subscripts, subscripts_of
 from headrace.schedule.model.ops.views import check_shape, leaves, order_of
 from headrace.schedule.model.state import MemoryView, Part, Refused, State, Tile
 
@@ -30,90 +30,37 @@ class Walk:
     """The dims of the view as written that come first here, in order."""
 
 
-@dataclass(frozen=True)
-class Subscripts:
-    """The subscripts of one tile: the variables' names and extents, a number or an index per view dim."""
-
-    names: tuple[str, ...]
-    extents: tuple[int, ...]
-    direct: tuple[Num | None, ...]
-    indices: tuple[tuple[int, MemoryView, tuple[Num, ...]], ...]
-    """(view dim, index view, where in it) of every indirect subscript."""
-
-
 def indirect_tile(state: State, op: Operation) -> Tile:
     """The tile of `ktdp.construct_indirect_access_tile`."""
-    subscripts, base = _subscripts(state, op)
-    order = order_of(literal(op, "variables_space_order").data)  # type: ignore[union-attr]
-    shape = tuple(subscripts.extents[p] for p in order)
-    check_shape(op, shape)
+    s, base = subscripts_of(state, op)
+    given = order_of(literal(op, "variables_space_order").data)  # type: ignore[union-attr]
+    order = [part for variable in given for part in s.parts[variable]]
+    written = tuple(prod(s.extents[part] for part in s.parts[variable]) for variable in given)
+    check_shape(op, written)
     if len(base.parts) != 1:
         raise Refused("an indirect access tile on a distributed view is not supported", "use one view")
-    _check(state, base.parts[0], subscripts)
-    walk = _walk(base.parts[0].view, subscripts.direct, subscripts)
-    found = tuple(_indirect(i, walk.dims, order, subscripts) for i in subscripts.indices)
+    part = base.parts[0]
+    _check(state, part, s)
+    direct = [n if n is None else nm.sub(n, Num(low)) for n, low in zip(s.direct, part.low, strict=True)]
+    walk = _walk(part.view, direct, s)
+    found = tuple(_indirect(i, walk.dims, order, s) for i in s.indices)
     axis_of = {p: k for k, p in enumerate(order)}
     walked = {a: d for d, a in enumerate(walk.axes) if a is not None}
     axes = tuple(walked.get(p) for p in order)
     used = {axis_of[p] for p in walked} | {a for i in found for a in i.axes if a is not None}
+    shape = tuple(s.extents[p] for p in order)
     repeats = tuple(k for k, n in enumerate(shape) if k not in used and n > 1)
     view = MemoryView(walk.view.sizes, base.dtype, (_whole(walk.view),))
-    return Tile(view, walk.origin, axes, shape, found, repeats)
+    return Tile(view, walk.origin, axes, shape, found, repeats, written)
 
 
 def _whole(view: View) -> Part:
     return Part(view, tuple(0 for _ in view.sizes), tuple(n - 1 for n in view.sizes))
 
 
-def _subscripts(state: State, op: Operation) -> tuple[Subscripts, MemoryView]:
-    _, n_indirect, n_captured, _ = integers(op, "operandSegmentSizes")
-    operands = list(op.operands)
-    bound = [state.get(v) for v in operands[: 1 + n_indirect]]
-    views = [b for b in bound if isinstance(b, MemoryView)]
-    if len(views) != len(bound):
-        raise Refused("the base or an index of this access tile is no memory view")
-    rest = [state.integer(v) for v in operands[1 + n_indirect :]]
-    captured, symbols = rest[:n_captured], rest[n_captured:]
-    corners = affine.box(literal(op, "variables_space_set").data, symbols)  # type: ignore[union-attr]
-    if corners is None:
-        raise Refused("the variables' space is no bounded box", "bound every variable from both sides")
-    names = tuple(f"?{k}" for k in range(len(corners)))
-    extents = tuple(state.fixed(nm.add(nm.sub(b, a), Num(1))) for a, b in corners)
-    ranges = {**state.ranges, **{n: (0, e - 1) for n, e in zip(names, extents, strict=True)}}
-    inputs = [*captured, *(nm.add(a, Num(0, {n: 1})) for n, (a, _) in zip(names, corners, strict=True))]
-    return _by_dim(op, inputs, ranges, names, extents, views), views[0]
-
-
-def _by_dim(
-    op: Operation,
-    inputs: Sequence[Num],
-    ranges: nm.Ranges,
-    names: tuple[str, ...],
-    extents: tuple[int, ...],
-    views: list[MemoryView],
-) -> Subscripts:
-    kinds, maps = literal(op, "per_dim_subscript_kinds"), literal(op, "per_dim_subscript_maps")
-    assert isinstance(kinds, ArrayAttr) and isinstance(maps, ArrayAttr)
-    direct: list[Num | None] = []
-    indices: list[tuple[int, MemoryView, tuple[Num, ...]]] = []
-    for d, (kind, amap) in enumerate(zip(kinds, maps, strict=True)):
-        try:
-            values = affine.apply(amap.data, inputs, ranges)
-        except NotLinear as error:
-            if any(n in names for n in error.loops):
-                raise Refused(
-                    "a subscript with floordiv or mod is not supported", "split the variable in two"
-                ) from None
-            raise
-        if kind.value.data:
-            indices.append((d, views[1 + len(indices)], tuple(values)))
-        direct.append(None if kind.value.data else values[0])
-    return Subscripts(names, extents, tuple(direct), tuple(indices))
-
-
 def _check(state: State, part: Part, s: Subscripts) -> None:
     ranges = dict(state.ranges)
-    state.ranges |= {n: (0, e - 1) for n, e in zip(s.names, s.extents, strict=True)}
+    state.ranges |= s.ranges()
     problems = [
         f"dim {d} {wrong}"
         for d, value in enumerate(s.direct)

@@ -19,7 +19,7 @@ def reshape(state: State, tensor: AnyTensor, shape: tuple[int, ...], op: Operati
         raise Refused(f"{list(tensor.shape)} has not as many elements as {list(shape)}")
     if isinstance(tensor, Filled):
         return Filled(shape, tensor.dtype, tensor.fill)
-    view = reshape_units(tensor, shape)
+    view = tensor if tensor.shape == shape else reshape_units(tensor, shape)
     if view is not None:
         return view
     source = state.materialise(tensor, location(op))

@@ -11,7 +11,7 @@ from headrace.schedule.graph import Load, Store, View
 from headrace.schedule.model.algebra.number import Num
 from headrace.schedule.model.attributes import dtype_of
 from headrace.schedule.model.bodies.body import linear
-from headrace.schedule.model.ops.layout import insert
+from headrace.schedule.model.ops.layout import insert, reshape
 from headrace.schedule.model.ops.pointwise import cast
 from headrace.schedule.model.ops.views import leaves
 from headrace.schedule.model.state import Part, Refused, State, Tile
@@ -23,7 +23,8 @@ def load(state: State, op: Operation) -> AnyTensor:
     tile = _tile(state, op, 0)
     wanted = dtype_of(op.results[0].type)
     if len(tile.view.parts) == 1 and not _is_shifted(tile.view.parts[0]):
-        return cast(state, _load(state, tile, tile.view.parts[0].view, op), wanted, op)
+        loaded = reshape(state, _load(state, tile, tile.view.parts[0].view, op), tile.seen, op)
+        return cast(state, loaded, wanted, op)
     result: AnyTensor = Filled(tile.shape, tile.view.dtype, None)
     for part in tile.view.parts:
         piece = _piece(state, tile, part)
@@ -44,7 +45,7 @@ def store(state: State, op: Operation) -> None:
     if tile.repeats:
         raise Refused("several positions of the access tile are one element of the view", "store it once")
     if len(tile.view.parts) == 1 and not _is_shifted(tile.view.parts[0]):
-        _store(state, tensor, tile, tile.view.parts[0].view, op)
+        _store(state, reshape(state, tensor, tile.shape, op), tile, tile.view.parts[0].view, op)
         return
     for part in tile.view.parts:
         piece = _piece(state, tile, part)
