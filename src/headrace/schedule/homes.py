@@ -21,9 +21,10 @@ def place_homes(outline: Outline, room: int, residency: bool) -> dict[str, str]:
     if not residency:
         return kinds
     left = room // 2
+    scattered = {v for v, stores in outline.stores.items() if any(s.indirect for s in stores)}
     for value in sorted(outline.homes, key=lambda v: (bytes_of(outline.names.values[v]), v)):
         size = bytes_of(outline.names.values[value])
-        if size <= left:
+        if size <= left and value not in scattered:
             kinds[value] = "lx"
             left -= size
     return kinds

@@ -12,6 +12,7 @@ from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.schedule.fuse import Group
 from headrace.schedule.graph import CoreClass, TileGraph
 from headrace.schedule.homes import bytes_of, place_homes
+from headrace.schedule.local import without_local_views
 from headrace.schedule.memo import carried_over, signature
 from headrace.schedule.outline import Outline, flat_groups
 from headrace.schedule.plan import Alternative, ClassPlan, PhasePlan, Plan
@@ -59,6 +60,7 @@ def search(
     simulate: Callable[..., float] | None = None,
 ) -> Plan:
     """Return the plan of a graph for a device; the same inputs always give the same plan."""
+    graph = without_local_views(graph)
     chosen: Options = options if options is not None else Defaults()
     without = frozenset(name.removeprefix("schedule.") for name in chosen.without)
     tally = Tally()

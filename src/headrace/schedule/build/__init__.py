@@ -10,12 +10,14 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringA
 from headrace.arch.device import Device
 from headrace.schedule.build.function import argument_attribute, class_function
 from headrace.schedule.graph import TileGraph
+from headrace.schedule.local import without_local_views
 from headrace.schedule.plan import Plan
 from headrace.schedule.replay import Layout, layouts
 
 
 def build(graph: TileGraph, plan: Plan, device: Device) -> ModuleOp:
     """Return the KTDF module of a plan; HeadraceError if the plan does not fit the graph or the device."""
+    graph = without_local_views(graph)
     made: list[Layout] = layouts(graph, plan, device)
     args = [*graph.args, *(a for layout in made for a in layout.arguments)]
     functions: list[Any] = []

@@ -20,7 +20,7 @@ from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered
 from headrace.schedule.build.share import Share
 from headrace.schedule.build.tiles import Part, parts, tile_loop
-from headrace.schedule.build.vector import Phase, buffers, load, shifted, store_tile
+from headrace.schedule.build.vector import Phase, buffers, load, results_of, shifted, store_tile
 from headrace.schedule.graph import Compute, Out
 from headrace.schedule.passes import Pass, Step, accumulator_dtype, covers, has_lane
 from headrace.schedule.shape import Operand
@@ -121,7 +121,7 @@ class Column:
     def _targets(self, part: Part, origin: Mapping[str, Index], number: Index) -> dict[str, Buffered]:
         found: dict[str, Buffered] = {}
         copies = min(self.plan.copies.get("out", 1), part.trips)
-        for value, operand in {o.value: o for o in reversed(self.shape.outputs)}.items():
+        for value, operand in {o.value: o for o in results_of(self.shape)}.items():
             if operand.storage.kind == "lx":
                 found[value] = shifted(self.phase.memory.operand(operand, self.shape.extents), origin)
             else:

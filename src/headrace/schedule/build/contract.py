@@ -13,7 +13,7 @@ from headrace.schedule.build.blocks import Block, Blocks, emit_blocks
 from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered
 from headrace.schedule.build.tiles import Part, parts
-from headrace.schedule.build.vector import Phase, buffers, load, shifted, store_tile
+from headrace.schedule.build.vector import Phase, buffers, load, results_of, shifted, store_tile
 from headrace.schedule.contraction import Roles, Run, accumulator, roles, runs
 from headrace.schedule.shape import Operand
 
@@ -202,7 +202,7 @@ class Contraction:
             with emit.pipeline() as pipe, pipe.stage(phase.units.loader):
                 for operand, buffer in ins.items():
                     load(phase, operand, buffer, state.origin, tile)
-        results = {o.value: o for o in reversed(phase.shape.outputs)}
+        results = {o.value: o for o in results_of(phase.shape)}
         outs: dict[str, Buffered] = {}
         for value, operand in results.items():
             if operand.storage.kind == "lx":

@@ -19,7 +19,7 @@ from headrace.schedule.build import mlir, percore
 from headrace.schedule.build.emitter import Box, Emitter
 from headrace.schedule.build.indices import Index, of
 from headrace.schedule.graph import Linear, Number
-from headrace.schedule.linear import digits, upper
+from headrace.schedule.linear import add, digits, scale, smallest, upper
 from headrace.schedule.shape import Operand
 
 Origin = Mapping[str, Index]
@@ -105,9 +105,9 @@ class Memory:
         arg, start = operand.storage.name, operand.surface.base
         if operand.storage.kind == "scratch":
             arg, offset = self.scratch[operand.storage.name]
-            from headrace.schedule.linear import add
-
             start = add(start, offset)
+        first = Linear(0 if arg else smallest(start.const))
+        start = add(start, scale(first, -1))
         falling = [d for d in operand.surface.dims if d in order]
         strides = [operand.surface.stride(d) for d in falling]
         found = digits(start, strides)
@@ -124,7 +124,7 @@ class Memory:
         if not falling:
             place = list(range(len(ranked)))
         memory = self._construct(
-            arg, operand.dtype, tuple(sizes[p] for p in place), tuple(strides[p] for p in place)
+            arg, operand.dtype, tuple(sizes[p] for p in place), tuple(strides[p] for p in place), first
         )
         return Buffered(memory, tuple(ranked), tuple(self.number(found[p]) for p in place))
 
@@ -146,7 +146,7 @@ class Memory:
             return self._views[key]
         with self.emit.at_head() if not start.terms else nullcontext():
             made = ConstructMemoryViewOp.build(
-                operands=[self.emit.value(of(self.arguments[arg]) + self.number(start)), [], []],
+                operands=[self.emit.value(self._argument(arg) + self.number(start)), [], []],
                 properties={
                     "static_sizes": mlir.dense(sizes),
                     "static_strides": mlir.dense(strides),
@@ -155,10 +155,14 @@ class Memory:
                 },
                 result_types=[mlir.view(sizes, strides, dtype)],
             )
-            found: SSAValue = self.emit.add(made, self._named(f"{arg}_view"))
+            found: SSAValue = self.emit.add(made, self._named(f"{arg or 'memory'}_view"))
         if not start.terms:
             self._views[key] = found
         return found
+
+    def _argument(self, arg: str) -> Index:
+        """The start address of an argument; a view at a constant address has none."""
+        return of(self.arguments[arg]) if arg else Index(0)
 
     def _home(self, operand: Operand, extents: Mapping[str, int]) -> Buffered:
         """A whole value in the scratchpad, seen as an array whose dims are the access's."""

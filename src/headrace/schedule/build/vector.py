@@ -126,7 +126,7 @@ def walk(
 def _part(phase: Phase, part: Part, kept: Mapping[Operand, Buffered]) -> None:
     emit, plan = phase.emit, phase.plan
     streamed = [o for o in phase.shape.inputs if o not in kept and o.storage.kind != "lx"]
-    results = list({o.value: o for o in phase.shape.outputs}.values())
+    results = results_of(phase.shape)
     inner = [o for o in results if o.storage.kind != "lx"]
     n_in, n_out = (min(plan.copies.get(k, 1), part.trips) for k in ("in", "out"))
     ins = {o: buffers(phase, o, part.tile, n_in) for o in streamed}
@@ -144,9 +144,10 @@ def _part(phase: Phase, part: Part, kept: Mapping[Operand, Buffered]) -> None:
         for o in results:
             if o.storage.kind == "lx":
                 targets[o.value] = shifted(phase.memory.operand(o, phase.shape.extents), origin)
-        if at_in:
+        scattered = [(o.index, at_out[o.value].index) for o in inner if o.index is not None]
+        if at_in or scattered:
             with emit.pipeline() as pipe, pipe.stage(phase.units.loader):
-                for o, b in at_in.items():
+                for o, b in [*at_in.items(), *scattered]:
                     load(phase, o, b, origin, part.tile)
         _compute(phase, part, origin, sources, targets)
         store_tile(phase, origin, part.tile, targets)
@@ -157,6 +158,19 @@ def shifted(place: Buffered, origin: Mapping[str, Index]) -> Buffered:
         b if d is None else b + origin.get(d, Index(0)) for d, b in zip(place.dims, place.base, strict=True)
     )
     return Buffered(place.memory, place.dims, base, place.index)
+
+
+def results_of(shape: Shape) -> list[Operand]:
+    """Return one operand for each result: the one in the scratchpad, else the scattered one, else the first."""
+
+    def rank(operand: Operand) -> tuple[bool, bool]:
+        return operand.storage.kind != "lx", operand.index is None
+
+    best: dict[str, Operand] = {}
+    for operand in shape.outputs:
+        if operand.value not in best or rank(operand) < rank(best[operand.value]):
+            best[operand.value] = operand
+    return list(best.values())
 
 
 def store_tile(
