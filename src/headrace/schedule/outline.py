@@ -238,7 +238,9 @@ class _Pass:
         ]  # fmt: skip
         others = [item for other, item in self.stored if item > index and overlap(store, other, self.scope)]
         others += [item for item in self._writers_of_indices(store) if item >= index]
-        if number in self.scope.separate or late or others:
+        item = self.items[index]
+        is_hard = bool(store.indirect) and not (isinstance(item, Group) and item.kind == "vector")
+        if number in self.scope.separate or late or others or is_hard:
             self.scope.separate.add(number)
             made = names.fresh(f"{store.value}.late", names.values[store.value])
             copy = alone(without_unit_dims(identity(store.value, made, names)), "vector")
