@@ -114,7 +114,7 @@ def run(name: str, layers: int, count: int, step: Step) -> Outcome:
     model = LlamaForCausalLM(config).eval().to(dtype)
     prompt = torch.randint(0, config.vocab_size, (1, PROMPT))
     host = generate(model, config, prompt, count, dtype, step)
-    compiled = torch.compile(copy.deepcopy(model).to("headrace"), fullgraph=True)
+    compiled = torch.compile(copy.deepcopy(model).to("headrace"), fullgraph=True, dynamic=False)
     with headrace.record() as recording:
         device = generate(compiled, config, prompt.to("headrace"), count, dtype, step)
     return Outcome(name, sum(p.numel() for p in model.parameters()), host, device, recording)

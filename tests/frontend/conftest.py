@@ -18,7 +18,7 @@ from headrace.frontend import launcher, session
 
 from .loop_interpreter import interpret
 
-ENGINES = ["oracle"]
+ENGINES = ["machine", pytest.param("oracle", marks=pytest.mark.long)]
 
 
 @pytest.fixture(autouse=True)

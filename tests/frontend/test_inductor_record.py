@@ -225,6 +225,21 @@ def test_a_static_cache_is_written_in_place_by_one_graph(engine: str) -> None:
     assert roles == {"in", "out", "inout"}
 
 
+def test_a_projection_is_written_into_a_cache_at_computed_positions(engine: str) -> None:
+    def write(cache: torch.Tensor, x: torch.Tensor, w: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+        position = torch.arange(4, device=x.device) + start
+        cache.index_copy_(1, position, (x @ w).view(4, 2, 8).transpose(0, 1))
+        return cache.sum()
+
+    torch._dynamo.reset()
+    headrace.set_fallback("error")
+    cache, inputs = torch.zeros(2, 16, 8), (r(4, 64), r(64, 16), torch.tensor(3))
+    device = cache.to("headrace")
+    result = torch.compile(write, fullgraph=True)(device, *to("headrace", inputs))
+    torch.testing.assert_close(result.cpu(), write(cache, *inputs), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(device.cpu(), cache, rtol=1e-4, atol=1e-4)
+
+
 def test_control_flow_operators_run_their_branches_here(engine: str) -> None:
     compare(lambda x: torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x * 2, (x,)), r(3), native=False)
 
@@ -262,6 +277,29 @@ def test_random_numbers_are_drawn_on_the_host(engine: str) -> None:
     x = torch.ones(1000, device="headrace")
     result = function(x).cpu()
     assert set(result.tolist()) == {0.0, 2.0} and 300 < (result == 0).sum() < 700
+
+
+def test_the_values_of_native_operators_come_from_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    import headrace.machine.execute as machine
+    from headrace.frontend import eager
+
+    def refuse(*args: object, **keywords: object) -> None:
+        raise AssertionError("a value came from elsewhere")
+
+    def attend(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return F.layer_norm(torch.softmax(F.relu(x @ w), -1), (8,))
+
+    torch._dynamo.reset()
+    headrace.set_fallback("error")
+    x, w = r(4, 8), r(8, 8)
+    placed = to("headrace", (x, w))
+    compiled = torch.compile(attend, fullgraph=True)
+    monkeypatch.setattr(eager, "run_on_host", refuse)
+    monkeypatch.setattr("headrace.semantics.plain.interpret", refuse)
+    torch.testing.assert_close(compiled(*placed).cpu(), attend(x, w), rtol=1e-4, atol=1e-5)
+    monkeypatch.setattr(machine, "execute", refuse)
+    with pytest.raises(AssertionError, match="from elsewhere"):
+        compiled(*placed)
 
 
 SCRIPT = """
