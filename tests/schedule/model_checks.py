@@ -77,7 +77,7 @@ def assert_alike(found: Array, expected: Array, name: str, graph: TileGraph) -> 
     unit = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-17}.get(found.dtype.name, 2**-17)
     size = np.nanmax(np.abs(np.where(np.isfinite(b), b, 0)), initial=0.0)
     with np.errstate(invalid="ignore"):
-        far = (np.abs(a - b) > 2 * unit * (np.abs(b) + 2**-3 * size) + 1e-30) & (a != b) & ~np.isnan(a)
+        far = (np.abs(a - b) > 2 * unit * (np.abs(b) + size) + 1e-30) & (a != b) & ~np.isnan(a)
     assert not far.any(), f"{name}: {a[far][:4]} instead of {b[far][:4]}\n{graph_text(graph)}"
 
 

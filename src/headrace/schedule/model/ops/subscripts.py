@@ -1,4 +1,4 @@
-"""Subscripts of an indirect access tile: linear forms of its variables, cut where a floordiv or mod asks for it."""
+"""Subscripts of an indirect access tile: linear forms of its variables, cut where floordiv or mod asks."""
 
 from __future__ import annotations
 
