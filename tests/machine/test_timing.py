@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -122,6 +123,23 @@ def test_a_multicast_moves_its_bytes_once_and_starts_with_its_last_member() -> N
 
 def test_unicast_of_the_same_bytes_moves_them_twice() -> None:
     assert loads(1600, 1600).bytes["ddr_read"] == 3200
+
+
+def test_a_memory_without_multicast_answers_every_member() -> None:
+    device = machine(2)
+    plain = replace(device, memories=tuple(replace(memory, multicast=None) for memory in device.memories))
+    chip = Chip(plain, 2)
+    number = chip.group(0, 1)
+    chip.program("MNILU", lambda b: [b.load(1600, Index(number))])
+    assert timed(chip).bytes["ddr_read"] == 3200
+
+
+def test_a_group_beyond_the_consumers_of_one_read_is_refused() -> None:
+    chip = Chip(machine(4), 4)
+    number = chip.group(0, 1, 2)
+    chip.program("MNILU", lambda b: [b.load(1600, Index(number))])
+    with pytest.raises(HeadraceError, match="a multicast group of 3 units"):
+        timed(chip)
 
 
 def test_a_multicast_that_a_member_never_joins_is_a_deadlock() -> None:
@@ -297,6 +315,18 @@ def test_readers_of_one_port_share_it() -> None:
 
     assert both("one") == 100 * 128 // 20
     assert both("two") == 100 * 128 // 10
+
+
+def test_ports_give_way_where_the_scratchpad_carries_less_than_all_of_them() -> None:
+    def reading(whole: int) -> int:
+        chip = Chip(machine(1, **{"l1lu->sfu.queue_depth": 1000, "lx.read_bytes_per_cycle": whole}))
+        chip.program("L1LU", lambda b: [b.read(100, 64)])
+        chip.program("SFU", lambda b: [b.vector(100, 64)])
+        chip.program("L1SU", lambda b: [b.write(100, 64)])
+        return timed(chip).units["L1LU"].busy
+
+    assert reading(64) == 100 * 128 // 32
+    assert reading(16) == 100 * 128 // 16  # only the reader has a program here
 
 
 # ---- signals and credits ---------------------------------------------------------------------------------

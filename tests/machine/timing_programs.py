@@ -52,6 +52,8 @@ def machine(cores: int = 2, **changes: object) -> Device:
         "lx->mnisu.bandwidth": 1000,
         "ddr->mnilu.bandwidth": 1000,
         "mnisu->ddr.bandwidth": 1000,
+        "lx.read_bytes_per_cycle": 10_000,
+        "lx.write_bytes_per_cycle": 10_000,
     }
     return preset("tiny", plain | {key.replace("__", "."): value for key, value in changes.items()})
 

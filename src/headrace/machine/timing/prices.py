@@ -57,7 +57,7 @@ class Prices:
         link = self._port_link(kind, direction)
         if link is None:
             return None
-        rate = link_rate(link, self.device)
+        rate = self._scaled(link_rate(link, self.device), direction)
         if rate is None or link.port is None:
             return rate
         sharing = [
@@ -66,6 +66,20 @@ class Prices:
         ]
         demands = [self._demand(user, direction) for user in sharing]
         return max_min(rate, demands)[0]
+
+    def _scaled(self, rate: float | None, direction: str) -> float | None:
+        """A port's rate, less where the scratchpad carries less than all ports in use together."""
+        memory = self.device.memory("ct_local")
+        whole = memory.read_bytes_per_cycle if direction == "read" else memory.write_bytes_per_cycle
+        if whole is None:
+            return rate
+        ports: dict[tuple[str, str], float] = {}
+        for unit in self.device.units:
+            link = self._port_link(unit.kind, direction)
+            if link is not None and (unit.kind.lower() in self.kinds or unit.passive):
+                own = link_rate(link, self.device)
+                ports[link.per, link.port or unit.kind] = (whole if own is None else own) * unit.count
+        return min(rate or whole, whole, (rate or whole) * whole / max(whole, sum(ports.values())))
 
     def _port_link(self, kind: str, direction: str) -> Link | None:
         ends = ("ct_local", kind) if direction == "read" else (kind, "ct_local")
@@ -118,7 +132,7 @@ class Prices:
     def core_port(self, kind: str, direction: str) -> float | None:
         """Bytes per cycle of the core's port that a DMA or ring unit uses."""
         link = self._port_link(kind, direction)
-        return None if link is None else link_rate(link, self.device)
+        return None if link is None else self._scaled(link_rate(link, self.device), direction)
 
     def transfer_latency(self, kind: str, hops: int = 0) -> int:
         """Ticks from the end of a transfer's data to its last byte in place: memory, links, hops."""

@@ -42,8 +42,8 @@ class Scope(Protocol):
 # ---- memory to memory --------------------------------------------------------------------------------------
 def transfer(node: Copy, scope: Scope) -> Transfer:
     """Return the descriptor of a copy."""
-    groups = scope.groups(node.group) if node.group is not None else ()
     side = _side(node)
+    groups = _groups(node, side, scope)
     access = scope.prices.device.memory("global").access_bytes
     remote = {"read": node.source, "write": node.target}.get(side)
     moved = _bytes(node, remote, access, scope) if remote is not None else _plain_bytes(node.source, scope)
@@ -65,6 +65,19 @@ def transfer(node: Copy, scope: Scope) -> Transfer:
         _traffic(node, side, scope),
         node.where,
     )
+
+
+def _groups(node: Copy, side: str, scope: Scope) -> tuple[Group, ...]:
+    """The multicast groups of a transfer; device memory without multicast answers every member by itself."""
+    groups = scope.groups(node.group) if node.group is not None else ()
+    multicast = scope.prices.device.memory("global").multicast
+    if side == "read" and multicast is None:
+        return ()
+    largest = max((len(group.members) for group in groups), default=0)
+    if side == "read" and multicast is not None and largest > multicast.max_consumers:
+        hint = f"one read answers at most {multicast.max_consumers}"
+        raise HeadraceError(Diagnostic(f"a multicast group of {largest} units", node.where, hint=hint))
+    return groups
 
 
 def _side(node: Copy) -> str:
@@ -112,7 +125,8 @@ def _rate(node: Copy, moved: int, hops: int, is_shared: bool, scope: Scope) -> f
     indirect).
     """
     unit, device = scope.unit, scope.prices.device
-    rates = [rate for rate in (unicast_rate(unit, device, is_shared),) if rate is not None]
+    ports = (scope.prices.core_port(unit.kind, direction) for direction in ("read", "write"))
+    rates = [rate for rate in (unicast_rate(unit, device, is_shared), *ports) if rate is not None]
     latency = scope.prices.transfer_latency(unit.kind, hops) / 1024
     if node.indirect is not None and unit.outstanding and latency and moved:
         remote = node.source if node.indirect.side == "source" else node.target
