@@ -11,7 +11,8 @@ from headrace.ir.diagnostics import HeadraceError
 from headrace.ir.text import parse
 from headrace.machine.decode import decode
 from headrace.machine.execute import execute
-from headrace.machine.execute.arenas import NotUniform, new_scratchpads
+from headrace.machine.execute.access import NotUniform
+from headrace.machine.execute.arenas import new_scratchpads
 from headrace.machine.execute.run import Execution
 from headrace.machine.execute.team import Team
 from tests.machine import samples
@@ -38,7 +39,7 @@ def test_run_time_length_leaves_no_lane_out(n: int) -> None:
 def test_loops_give_the_same_iteration_by_iteration(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sample = getattr(samples, name)()
     memory = sample.memory()
-    monkeypatch.setattr("headrace.machine.execute.run.run_marked", lambda run, team, node: None)
+    monkeypatch.setattr("headrace.machine.execute.handlers.run_marked", lambda run, team, node: None)
     execute(samples.image_of(samples.text(name)), memory, dict(sample.scalars))
     sample.check(memory)
 

@@ -311,10 +311,8 @@ def op_name(node: Node) -> str:
     """The DFIR op a node comes from."""
     match node:
         case Copy():
-            kind = (
-                "composite_load_and_store" if node.indirect is None else "composite_indirect_load_and_store"
-            )
-            return f"agen.{kind}"
+            kind = "load_and_store" if node.indirect is None else "indirect_load_and_store"
+            return f"agen.composite_{kind}"
         case VectorOp():
             return node.name
     return _OPS[type(node)]

@@ -20,7 +20,8 @@ from headrace.ir.diagnostics import Location
 from headrace.machine.check.findings import Finding, Findings
 from headrace.machine.check.memories import Memories
 from headrace.machine.check.shadows import Region
-from headrace.machine.execute.arenas import Access, Scratchpads
+from headrace.machine.execute.access import Access
+from headrace.machine.execute.arenas import Scratchpads
 from headrace.machine.execute.exchange import Queue
 from headrace.machine.execute.run import Execution, Handler
 from headrace.machine.execute.team import Team

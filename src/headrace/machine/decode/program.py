@@ -8,13 +8,12 @@ from typing import Any
 from xdsl.ir import Block, Operation, SSAValue
 
 from headrace.ir.text import location
-from headrace.machine.decode import transfers
+from headrace.machine.decode import control, transfers
 from headrace.machine.decode.builder import Builder
 from headrace.machine.decode.handles import Handles
 from headrace.machine.decode.meanings import (
     FloatArgument,
     GroupHandle,
-    Mapping,
     MemoryHandle,
     PerInstance,
     UnitHandle,
@@ -24,7 +23,6 @@ from headrace.machine.decode.meanings import (
 from headrace.machine.decode.reading import (
     affine_map,
     attribute,
-    body_of,
     boolean,
     dtype_of,
     fault,
@@ -38,15 +36,9 @@ from headrace.machine.decode.reading import (
 from headrace.machine.decode.scalars import integer_op
 from headrace.machine.decode.vectors import constant_node, vector_node
 from headrace.machine.image import (
-    Carried,
-    CarriedIndex,
-    Choice,
-    ChoiceIndex,
     Extract,
-    If,
     Index,
     Load,
-    Loop,
     Node,
     Place,
     Receive,
@@ -99,7 +91,7 @@ class ProgramDecoder:
         if isinstance(found, Index):
             return found
         if isinstance(found, PerInstance) and all(isinstance(i, int | Index) for i in found.items):
-            return self._per_instance_index([constant(i) for i in found.items])
+            return self.per_instance_index([constant(i) for i in found.items])
         fault(_user(value), "an integer is expected here")
 
     def peer(self, value: SSAValue) -> Index:
@@ -220,11 +212,11 @@ class ProgramDecoder:
             words = [i.index if isinstance(i, Words) else None for i in items]
             if None in words:
                 fault(op, "a start address mixes symbols and numbers")
-            return self._per_instance_index([w for w in words if w is not None]) * word
+            return self.per_instance_index([w for w in words if w is not None]) * word
         scale = 1 if self.address_unit == "byte" else itemsize(dtype)
         return self.index(op.operands[1]) * scale
 
-    def _per_instance_index(self, items: Sequence[Index]) -> Index:
+    def per_instance_index(self, items: Sequence[Index]) -> Index:
         """One expression for items that differ per instance by a constant only."""
         if len(set(items)) == 1:
             return items[0]
@@ -325,134 +317,6 @@ class ProgramDecoder:
             return VectorOp(name_of(op), "index", (), result, (), (source,), location(op))
         return self._pure(op)
 
-    # ---- control -------------------------------------------------------------------------------------------
-    def loop(self, op: Operation) -> Loop:
-        """`scf.for`."""
-        lower, upper, step = (self.index(v) for v in op.operands[:3])
-        if step.low is None or step.low <= 0:
-            fault(op, "the step of a loop must be a positive number")
-        block = body_of(op.regions[0])
-        iv = self.builder.symbol("iv", _hint(block.args[0]), lower.low, _last(lower, upper, step))
-        self.env[block.args[0]] = of(iv)
-        initial = [self.meaning(v) for v in op.operands[3:]]
-        arguments = [self._carry(a, i) for a, i in zip(block.args[1:], initial, strict=True)]
-        number = self.builder.loop()
-        body = self.block(block)
-        yielded = [self.meaning(v) for v in block.last_op.operands]  # type: ignore[union-attr]
-        results = [self._carry(r, i) for r, i in zip(op.results, initial, strict=True)]
-        carried, indices = [], []
-        for i, a, y, r in zip(initial, arguments, yielded, results, strict=True):
-            if isinstance(a, Value):
-                carried.append(Carried(i, a, y, r))
-            else:
-                indices.append(CarriedIndex(self._as_index(i), a, self._as_index(y), r))
-        kind = keyword(op, "loop_type").removesuffix("_loop")
-        if kind not in ("", "parallel", "reduction"):
-            fault(op, f"unknown loop type {kind}")
-        return Loop(
-            number, iv, lower, upper, step, body, kind or None, tuple(carried), tuple(indices),  # type: ignore[arg-type]
-            _is_loaded(lower, upper, step), text(op, "headrace.phase"), location(op),
-        )  # fmt: skip
-
-    def _carry(self, value: SSAValue, initial: Any) -> Any:
-        if isinstance(initial, Value):
-            return self.define(value)
-        symbol = self.builder.symbol("carried", "carried")
-        self.env[value] = of(symbol)
-        return symbol
-
-    def _as_index(self, found: Any) -> Index:
-        if isinstance(found, PerInstance):
-            return self._per_instance_index([constant(i) for i in found.items])
-        assert isinstance(found, Index)
-        return found
-
-    def branch(self, op: Operation) -> If | list[Node]:
-        """`scf.if`; a condition that is known is resolved."""
-        condition = self.index(op.operands[0])
-        blocks = [body_of(r) for r in op.regions]
-        if condition.constant is not None:
-            block = blocks[0] if condition.constant else (blocks[1] if len(blocks) > 1 else None)
-            return self._inline(op, block)
-        number = self.builder.loop()
-        bodies = [self.block(b) if b is not None else () for b in blocks] + [()]
-        yields = [[self.meaning(v) for v in b.last_op.operands] for b in blocks if b is not None]
-        choices, indices = [], []
-        for k, result in enumerate(op.results):
-            then, otherwise = yields[0][k], yields[1][k]
-            if isinstance(then, Value):
-                choices.append(Choice(self.define(result), then, otherwise))
-            else:
-                symbol = self.builder.symbol("carried", "carried")
-                self.env[result] = of(symbol)
-                indices.append(ChoiceIndex(symbol, self._as_index(then), self._as_index(otherwise)))
-        return If(
-            number,
-            condition,
-            bodies[0],
-            bodies[1],
-            tuple(choices),
-            tuple(indices),
-            _is_loaded(condition),
-            location(op),
-        )
-
-    def _inline(self, op: Operation, block: Any) -> list[Node]:
-        if block is None:
-            return []
-        nodes = list(self.block(block))
-        for result, value in zip(op.results, block.last_op.operands, strict=True):
-            self.env[result] = self.meaning(value)
-        return nodes
-
-    def regions(self, op: Operation) -> list[Node]:
-        """`uniform.uniformize_regions`: the region of these instances, inlined."""
-        chosen = self.handles.region_of(op, self.env, self.builder.instances[0])
-        if chosen is None:
-            return []
-        block = body_of(op.regions[chosen])
-        if block.args:
-            me = [UnitHandle(n) for n in self.builder.instances]
-            self.env[block.args[0]] = me[0] if len(me) == 1 else PerInstance(tuple(me))
-        return self._inline(op, block)
-
-    def query(self, op: Operation) -> None:
-        """`uniform.query_map`."""
-        mapping, key = self.meaning(op.operands[0]), self.meaning(op.operands[1])
-        if not isinstance(mapping, Mapping):
-            fault(op, "a map is expected here")
-        if isinstance(key, Index) and key.constant is None:
-            self.env[op.results[0]] = self._query_index(op, mapping, key)
-            return
-        keys = key.items if isinstance(key, PerInstance) else (key,)
-        keys = tuple(k.constant if isinstance(k, Index) else k for k in keys)
-        missing = [k for k in keys if k not in mapping.items]
-        if missing:
-            fault(op, f"the map has no entry for {self.handles.describe(missing[0])}")
-        self.env[op.results[0]] = _merge([mapping.items[k] for k in keys])
-
-    def _query_index(self, op: Operation, mapping: Mapping, key: Index) -> Index:
-        """A map from integers, asked with an expression: the sum of value x (key == k)."""
-        out = Index()
-        for k, v in mapping.items.items():
-            if not isinstance(k, int) or not isinstance(v, (int, Index)):
-                fault(op, "a map asked with a run-time key must go from integers to integers")
-            out = out + key.apply("eq", k) * v
-        return out
-
-    def local_unit(self, op: Operation) -> None:
-        """`dataflow.get_local_unit`: a memory inside the unit or its core."""
-        found = self.meaning(op.operands[0])
-        items = found.items if isinstance(found, PerInstance) else (found,)
-        self.env[op.results[0]] = _merge([self.handles.local(op, i, text(op, "name")) for i in items])
-
-
-def _merge(items: Sequence[Any]) -> Any:
-    """One meaning for the values of all instances."""
-    if all(i == items[0] for i in items):
-        return Index(items[0]) if isinstance(items[0], int) else items[0]
-    return PerInstance(tuple(i.constant if isinstance(i, Index) and not i.terms else i for i in items))
-
 
 def _user(value: SSAValue) -> Operation:
     """An op to name in a fault about a value."""
@@ -470,22 +334,6 @@ def _owner(value: SSAValue) -> Operation:
     return parent
 
 
-def _hint(value: SSAValue) -> str:
-    return value.name_hint or ""
-
-
-def _last(lower: Index, upper: Index, step: Index) -> int | None:
-    """The greatest value of a loop variable."""
-    a, b, s = lower.constant, upper.constant, step.constant
-    if a is not None and b is not None and s is not None and b > a:
-        return a + (b - 1 - a) // s * s
-    return None if upper.high is None else upper.high - 1
-
-
-def _is_loaded(*indices: Index) -> bool:
-    return any(s.role == "loaded" for i in indices for s in i.symbols)
-
-
 def _check_vector(op: Operation, dtype: str, value: Value) -> None:
     if dtype != value.dtype:
         fault(op, f"vector of {value.dtype} for a view of {dtype}")
@@ -493,7 +341,7 @@ def _check_vector(op: Operation, dtype: str, value: Value) -> None:
 
 _HANDLERS: dict[str, Any] = {
     "dataflow.get_logical_memory_view": ProgramDecoder.memory_view,
-    "dataflow.get_local_unit": ProgramDecoder.local_unit,
+    "dataflow.get_local_unit": control.local_unit,
     "dataflow.send": ProgramDecoder.send,
     "dataflow.receive": ProgramDecoder.receive,
     "dataflow.sync_send": ProgramDecoder.sync_send,
@@ -506,8 +354,8 @@ _HANDLERS: dict[str, Any] = {
     "vector.splat": ProgramDecoder.broadcast,
     "arith.sitofp": ProgramDecoder.cast_to_scalar,
     "arith.uitofp": ProgramDecoder.cast_to_scalar,
-    "scf.for": ProgramDecoder.loop,
-    "scf.if": ProgramDecoder.branch,
-    "uniform.uniformize_regions": ProgramDecoder.regions,
-    "uniform.query_map": ProgramDecoder.query,
+    "scf.for": control.loop,
+    "scf.if": control.branch,
+    "uniform.uniformize_regions": control.regions,
+    "uniform.query_map": control.query,
 }

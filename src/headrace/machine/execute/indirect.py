@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.machine.execute.arenas import Access, Array, put, take, uniform
+from headrace.machine.execute.access import Access, Array, put, take, uniform
 from headrace.machine.execute.faults import fault
 from headrace.machine.image import Copy, Index, Indirect
 

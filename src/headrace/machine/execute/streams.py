@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.machine.execute.arenas import Access, uniform
+from headrace.machine.execute.access import Access, uniform
 from headrace.machine.execute.exchange import Queue, checked
 from headrace.machine.image import Read, Stream, Write
 
