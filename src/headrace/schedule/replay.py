@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Arg, CoreClass, TileGraph
 from headrace.schedule.outline import Outline, flat_groups, outline
 from headrace.schedule.plan import ClassPlan, PhasePlan, Plan
-from headrace.schedule.shape import home, reduction_kinds
+from headrace.schedule.shape import Shape, home, reduction_kinds, shape
 from headrace.schedule.storage import Storage
 
 
@@ -35,11 +37,15 @@ def layouts(graph: TileGraph, plan: Plan, device: Device) -> list[Layout]:
         hint = f"the plan is for {plan.kernel} with {len(plan.classes)} classes of cores"
         raise HeadraceError(Diagnostic(f"the plan does not fit {graph.name}", hint=hint))
     found: list[Layout] = []
+    faults: list[Diagnostic] = []
     count = 0
     for part, chosen in zip(graph.classes, plan.classes, strict=True):
         made = _layout(part, chosen, device, plan.fusing, count)
         count += len(made.arguments)
+        faults += check(made, chosen, device)
         found.append(made)
+    if faults:
+        raise HeadraceError(faults)
     return found
 
 
@@ -66,21 +72,56 @@ def _layout(part: CoreClass, chosen: ClassPlan, device: Device, fusing: bool, co
     return Layout(made, homes, scratch, tuple(arguments))
 
 
-def check_phase(phase: PhasePlan, device: Device) -> list[Diagnostic]:
-    """Return what is wrong with the numbers of a phase plan."""
+def check(layout: Layout, chosen: ClassPlan, device: Device) -> list[Diagnostic]:
+    """Return what is wrong with the phases of a plan, edited by hand or made for another device."""
     found: list[Diagnostic] = []
-    for dim, size in phase.tile.items():
-        if not 0 < size <= phase.extents.get(dim, 0):
-            hint = f"between 1 and {phase.extents.get(dim, 0)}"
-            found.append(
-                Diagnostic(f"phase {phase.name}: tile {dim} = {size} is no part of the dim", hint=hint)
-            )
-    room = device.memory("ct_local").size_bytes
-    if phase.lx_bytes > room:
-        hint = "make tiles smaller or rotate fewer copies"
-        found.append(
-            Diagnostic(
-                f"phase {phase.name}: {phase.lx_bytes} bytes of buffers, {room} in the scratchpad", hint=hint
-            )
-        )
+    for group, phase in zip(flat_groups(layout.outline.items), chosen.phases, strict=True):
+        made = shape(group, layout.outline, layout.homes)
+        found += [Diagnostic(f"phase {phase.name}: {m}", op="plan", hint=hint) for m, hint in _wrong(phase, made, device)]
     return found
+
+
+def _wrong(phase: PhasePlan, made: Shape, device: Device) -> Iterator[tuple[str, str]]:
+    if phase.kind != made.group.kind:
+        yield f"kind {phase.kind}, but it is a {made.group.kind} phase", "search again"
+        return
+    if dict(phase.extents) != dict(made.extents) or set(phase.tile) != set(made.extents):
+        yield "its dims are not those of the statements", f"they are {dict(made.extents)}"
+        return
+    for dim, size in phase.tile.items():
+        if not 0 < size <= made.extents[dim]:
+            yield f"a tile of {size} along {dim}", f"between 1 and {made.extents[dim]}"
+    if phase.kind == "vector" and made.reduced and any(phase.tile[d] < made.extents[d] for d in made.reduced):
+        yield "a tile holds part of a row that is reduced in one step", "give the tile whole rows"
+    if phase.lane and phase.lane not in made.extents:
+        yield f"no dim {phase.lane} for its vectors", f"dims are {', '.join(made.extents)}"
+    elif phase.step < 1:
+        yield f"steps of {phase.step} elements", "at least 1"
+    if device.find_unit(phase.unit) is None:
+        yield f"the device has no unit {phase.unit}", "search again for this device"
+    if any(count < 1 for count in phase.copies.values()):
+        yield "a buffer of no copies", "at least 1"
+    yield from _blocks(phase, device)
+    room = device.memory("ct_local").size_bytes
+    size = buffer_bytes(phase, made)
+    if size > room:
+        yield f"{size} bytes of buffers, but {room} of scratchpad", "make tiles smaller or rotate fewer copies"
+
+
+def _blocks(phase: PhasePlan, device: Device) -> Iterator[tuple[str, str]]:
+    for name, value in phase.blocks.items():
+        if isinstance(value, int) and value < 1:
+            yield f"blocks of {value} {name}", "at least 1"
+    if phase.kind == "contract" and phase.blocks.get("split") not in ("columns", "rows"):
+        yield f"corelets split {phase.blocks.get('split')}", "columns or rows"
+    unit = device.find_unit(phase.unit)
+    if unit is not None and unit.matrix is not None and unit.matrix.resident_bytes is not None:
+        count = int(phase.blocks.get("depth", 1)) * int(phase.blocks.get("columns", 1))
+        if count > unit.matrix.resident_bytes:
+            yield f"a block of {count} elements", f"{phase.unit} keeps {unit.matrix.resident_bytes} bytes"
+
+
+def buffer_bytes(phase: PhasePlan, made: Shape) -> int:
+    """Return the least bytes of scratchpad the tiles of a phase need: one copy in, one out."""
+    operands = [o for o in (*made.inputs, *made.outputs) if o.storage.kind != "lx"]
+    return sum(prod(phase.tile[d] for d in o.surface.dims) * itemsize(o.dtype) for o in operands)

@@ -1,0 +1,73 @@
+"""A plan for people: what every phase does, on which unit, in which tiles, what it costs and what it beat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from headrace.schedule.plan import ClassPlan, PhasePlan, Plan
+
+
+def plan_text(plan: Plan) -> str:
+    """Return the plan as lines of text."""
+    return "\n".join(_lines(plan)) + "\n"
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    yield f"plan {plan.plan_hash} for {plan.kernel} on {plan.device}"
+    gap = f", {plan.gap:+.1%} over the bound of {plan.bound_cycles:.0f} ({plan.resource})" if plan.bound_cycles else ""
+    yield f"  predicted {plan.predicted_cycles:.0f} cycles{gap}"
+    yield f"  candidates: {plan.seen} seen, {plan.pruned} pruned, {plan.simulated} simulated"
+    if plan.without:
+        yield f"  without {', '.join(plan.without)}"
+    for part in plan.classes:
+        yield from _class(part)
+    if plan.alternatives:
+        yield "  beaten:"
+        for other in plan.alternatives:
+            simulated = "" if other.simulated_cycles is None else f", simulated {other.simulated_cycles:.0f}"
+            yield f"    {other.what}: predicted {other.predicted_cycles:.0f}{simulated}"
+
+
+def _class(part: ClassPlan) -> Iterator[str]:
+    yield f"  cores {ranges(part.cores)}"
+    for phase in part.phases:
+        yield from _phase(phase)
+    for value, place in part.homes.items():
+        yield f"    {value} stays in {'the scratchpad' if place == 'lx' else 'device memory (scratch)'}"
+
+
+def _phase(phase: PhasePlan) -> Iterator[str]:
+    yield f"    {phase.name}: {phase.kind} on {phase.unit}: {'; '.join(phase.computes)}"
+    if phase.lane:
+        chunk = f", chunks of {phase.chunk} after the statistics" if phase.chunk else ""
+        yield f"      vectors of {phase.step} along {phase.lane}{chunk}"
+    tiles = ", ".join(f"{d} {n} of {phase.extents[d]}" for d, n in phase.tile.items())
+    yield f"      tile {tiles or 'of one element'}{_order(phase)}"
+    if phase.blocks:
+        yield f"      blocks {_pairs(phase.blocks)}"
+    yield f"      copies {_pairs(phase.copies)}, {phase.lx_bytes} bytes of scratchpad, {phase.passes} passes"
+    if phase.once:
+        yield f"      loaded once: {', '.join(phase.once)}"
+    if phase.multicast:
+        yield f"      multicast: {', '.join(phase.multicast)}"
+    costs = ", ".join(f"{unit} {cycles:.0f}" for unit, cycles in phase.parts.items())
+    yield f"      {phase.cycles:.0f} cycles ({costs})"
+
+
+def _order(phase: PhasePlan) -> str:
+    return f", loops {phase.order} first" if phase.order else ""
+
+
+def _pairs(found: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in found.items())
+
+
+def ranges(numbers: tuple[int, ...]) -> str:
+    """Return numbers as ranges: 0-3,6."""
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and parts[-1][1] == number - 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)

@@ -1,0 +1,97 @@
+"""Plans print, save, are edited and replayed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from headrace.arch.presets import device
+from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.text import print_module
+from headrace.schedule.build import build
+from headrace.schedule.plan import Plan
+from headrace.schedule.plan_text import plan_text, ranges
+from headrace.schedule.search import Defaults, search
+from tests.schedule import tilegraphs
+
+GRAPHS = {
+    "add": lambda: tilegraphs.add(64, 200, 4),
+    "softmax": lambda: tilegraphs.softmax(64, 2048, 4),
+    "gemm": lambda: tilegraphs.gemm(128, 256, 512, (2, 2)),
+    "sum": lambda: tilegraphs.reduction((64, 96), (0,), "add"),
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_plan_survives_json_and_builds_the_same_module(name):
+    chip, graph = device("spyre"), GRAPHS[name]()
+    plan = search(graph, chip)
+    again = Plan.from_json(plan.to_json())
+    assert again == Plan.from_json(again.to_json())
+    assert again.plan_hash == plan.plan_hash
+    assert print_module(build(graph, again, chip)) == print_module(build(graph, plan, chip))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_search_is_deterministic(name):
+    chip = device("spyre")
+    assert search(GRAPHS[name](), chip).to_json() == search(GRAPHS[name](), chip).to_json()
+
+
+def test_the_text_of_a_plan_names_phases_tiles_cost_and_what_was_beaten():
+    text = plan_text(search(GRAPHS["gemm"](), device("spyre")))
+    for part in ("contract on PT", "tile", "blocks depth", "cores 0-3", "over the bound", "beaten:"):
+        assert part in text
+
+
+def test_an_edited_tile_changes_the_hash_and_replays():
+    chip, graph = device("spyre"), GRAPHS["softmax"]()
+    data = json.loads(search(graph, chip).to_json())
+    phase = data["classes"][0]["phases"][0]
+    rows = next(d for d in phase["tile"] if d != phase["lane"])
+    phase["tile"][rows] = 4
+    edited = Plan.from_json(json.dumps(data))
+    assert edited.plan_hash != search(graph, chip).plan_hash
+    assert "size [4, 2048]" in print_module(build(graph, edited, chip))
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"tile": {"d": 0}}, "dims"),
+        ({"step": 0}, "steps of 0"),
+        ({"unit": "ALU"}, "no unit ALU"),
+        ({"copies": {"in": 0, "out": 1}}, "no copies"),
+    ],
+)
+def test_an_edited_plan_that_cannot_run_says_what_is_wrong(change, message):
+    chip, graph = device("spyre"), GRAPHS["add"]()
+    plan = search(graph, chip)
+    phase = replace(plan.classes[0].phases[0], **change)
+    edited = replace(plan, classes=(replace(plan.classes[0], phases=(phase,)),))
+    with pytest.raises(HeadraceError, match=message):
+        build(graph, edited, chip)
+
+
+def test_a_plan_for_another_kernel_is_refused():
+    chip = device("spyre")
+    with pytest.raises(HeadraceError, match="does not fit softmax"):
+        build(GRAPHS["softmax"](), search(GRAPHS["add"](), chip), chip)
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"version": 9}', "[]"])
+def test_text_that_is_no_plan_is_refused(text):
+    with pytest.raises(HeadraceError):
+        Plan.from_json(text)
+
+
+def test_leaving_out_double_buffering_leaves_one_copy():
+    plan = search(GRAPHS["softmax"](), device("spyre"), Defaults(frozenset({"schedule.double-buffering"})))
+    assert plan.without == ("double-buffering",)
+    assert set(plan.classes[0].phases[0].copies.values()) == {1}
+
+
+def test_core_ranges_read_well():
+    assert ranges((0, 1, 2, 5, 7, 8)) == "0-2,5,7-8"
