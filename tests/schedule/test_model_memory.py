@@ -411,3 +411,25 @@ def test_each_row_twice_is_a_cut_with_a_part_that_repeats() -> None:
     value = gathered(t, tile, [12, 5])
     stored(t, "y", t.let(f"math.exp {value} : tensor<12x5xf32>"), [12, 5])
     check(t.module())
+
+
+def test_a_load_shrinks_to_what_is_looked_at() -> None:
+    t = Text([2])
+    (tile,) = t.tile_ids()
+    zero, three, four = t.index(0), t.index(3), t.index(4)
+    first = t.let(f"arith.muli {tile}, {four} : index")
+    value = t.load(t.view("x", [8, 12]), [8, 12], "f32", [first, zero], [4, 12])
+    parts = [
+        t.let(f"tensor.extract_slice {value}[1, {o}] [2, 4] [1, 1] : tensor<4x12xf32> to tensor<2x4xf32>")
+        for o in (3, 6)
+    ]
+    number = t.let(f"tensor.extract {value}[{three}, {four}] : tensor<4x12xf32>")
+    wide = t.let(f"tensor.splat {number} : tensor<2x4xf32>")
+    total = t.let(f"arith.addf {parts[0]}, {parts[1]} : tensor<2x4xf32>")
+    result = t.let(f"arith.mulf {total}, {wide} : tensor<2x4xf32>")
+    t.store(result, t.view("y", [8, 4]), [8, 4], "f32", [first, zero], [2, 4])
+    graph = check(t.module())
+    (load,) = loads(graph)
+    assert graph.classes[0].values[load.value].shape == (3, 7)
+    assert [o.const for o in load.origin] == [PerCore((1, 5)), 3]
+    assert graph.work["read_bytes"] == 2 * 3 * 7 * 4

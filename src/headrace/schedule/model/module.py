@@ -23,6 +23,7 @@ from headrace.schedule.model.tidy.dims import unify
 from headrace.schedule.model.tidy.factoring import factored
 from headrace.schedule.model.tidy.hoisting import hoisted
 from headrace.schedule.model.tidy.invariants import split_invariants
+from headrace.schedule.model.tidy.narrowing import narrowed
 from headrace.schedule.model.tidy.pieces import Piece
 from headrace.schedule.model.tidy.rounds import core_classes
 from headrace.schedule.model.work.total import work_of
@@ -99,7 +100,7 @@ def _finished(classes: tuple[CoreClass, ...]) -> tuple[CoreClass, ...]:
         body = factored(
             split_invariants(body, values, lambda: f"w{next(more)}"), values, lambda: f"w{next(more)}"
         )
-        body = drop_dead(share(body, values), ())
+        body = narrowed(drop_dead(share(body, values), ()), values)
         body = unify(recognise_all(body, values), values, lambda: f"d{next(numbers)}")
         used = names(body)
         done.append(CoreClass(c.cores, {n: v for n, v in values.items() if n in used}, body))
