@@ -269,3 +269,9 @@ def test_shared_loads_form_groups_and_columns_become_rows_in_place() -> None:
 def test_reading_and_writing_back_through_a_channel_needs_no_signal() -> None:
     reader = print_module(lowered(source("multicast"))).split("dataflow.program_unit")[4]
     assert "composite_memory_interleave" in reader and "dataflow.sync_send" not in reader
+
+
+def test_a_ring_slot_leads_to_the_same_unit_of_the_next_core() -> None:
+    x = random(4, 64).astype(np.float32)
+    found = run(source("ring"), {"x": x})["y"]
+    np.testing.assert_array_equal(found, x + np.roll(x, 1, axis=0))

@@ -11,6 +11,7 @@ from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
 from headrace.schedule.lower import memories
 from headrace.schedule.lower.annotations import cores_of, groups, is_in_parallel, is_zero, order
+from headrace.schedule.lower.channels import check_channels
 from headrace.schedule.lower.evaluate import Values, evaluate
 from headrace.schedule.lower.index import (
     ONE,
@@ -212,11 +213,16 @@ class _Reader:
 
     def stage(self, op: Any, kind: str, number: int) -> tuple[Item, ...]:
         """Return a stage of one unit; outside `ktdf.parallel` a corelet's unit works on corelet 0 only."""
-        unit = self.device.unit(kind)
+        unit = self.device.find_unit(kind)
+        if unit is None:
+            known = ", ".join(u.kind for u in self.device.units)
+            message = f'no unit "{kind}" on {self.device.name}'
+            raise HeadraceError(Diagnostic(message, location(op), op.name, f"its units are {known}"))
         body = self.nodes(op.region.block.ops)
         if not body:
             return ()
         stage = Stage(unit.kind, number, body, location(op))
+        check_channels(stage, self.memories.slots, self.device)
         alone = unit.per == "corelet" and self.device.corelets > 1 and not is_in_parallel(op)
         if not alone:
             return (stage,)

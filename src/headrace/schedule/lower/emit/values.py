@@ -95,20 +95,20 @@ class ProgramValues:
     def peer(self, kind: str, shift: int = 0, ring: int = 0, corelet: int | None = None) -> SSAValue:
         """Return the handle of the unit this one talks to.
 
-        That is the unit of the same core (`ring` cores further on) and of the same corelet, `shift` corelets
-        further on; a unit of the core names the `corelet` it means.
+        That is the unit of the same core (`ring` cores further on in the class, the last followed by the
+        first) and of the same corelet, `shift` corelets further on; a unit of the core names the `corelet`
+        it means.
         """
         key = ("peer", kind, shift, ring, corelet)
         if key in self._handles:
             return self._handles[key]
-        device = self.function.device
-        per_corelet = device.unit(kind).per == "corelet"
+        per_corelet = self.function.device.unit(kind).per == "corelet"
+        cores = list(dict.fromkeys(core for core, _ in self.instances))
+        following = {core: cores[(k + ring) % len(cores)] for k, core in enumerate(cores)}
         handles = []
         for core, own in self.instances:
             other = (own + shift) % self.corelets if corelet is None else corelet
-            handles.append(
-                self.function.unit(kind, ((core + ring) % device.cores, other if per_corelet else 0))
-            )
+            handles.append(self.function.unit(kind, (following[core], other if per_corelet else 0)))
         hint = kind.lower() + (f"_{corelet}" if corelet is not None else "") + (f"_{shift}" if shift else "")
         found = self._handles[key] = self.mapped(handles, hint)
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from headrace.schedule.lower.emit.ops import INDEX, attribute, body, make, vector
 from headrace.schedule.lower.evaluate import Values
@@ -44,7 +44,8 @@ class ComputeProgram:
         elif op.name == "ktdf.write_to_fifo":
             slot = self.slots[op.fifo_slot]
             peer = self.program.peer(slot.target, ring=slot.ring_step)
-            self.program.emit(make("dataflow.send", [peer, self.step.lanes(op.data).ssa]))
+            way = {} if not slot.ring_step else {"dir": _direction(slot.ring_step)}
+            self.program.emit(make("dataflow.send", [peer, self.step.lanes(op.data).ssa], (), way))
         else:
             self.step.run(op)
 
@@ -70,3 +71,8 @@ class ComputeProgram:
         made = program.emit(make("scf.for", operands, results, {}, [body(block)], marks))
         for result, value, start in zip(op.results, made.results, initial, strict=True):
             self.step.values[result] = Lanes(value, start.shape, start.dtype)
+
+
+def _direction(step: int) -> Attribute:
+    """The way round the ring that leads `step` cores further on."""
+    return attribute(f"#dataflow<direction {'Clockwise' if step > 0 else 'CounterClockwise'}>")
