@@ -11,10 +11,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.kernels import BENCHMARKS, kernel_text  # noqa: E402
-
-from headrace.runtime.kernel import Kernel  # noqa: E402
-from headrace.runtime.program import Program  # noqa: E402
+from benchmarks.kernels import BENCHMARKS, kernel_text
+from headrace.runtime.kernel import Kernel
+from headrace.runtime.program import Program
 
 TARGETS = {
     "add_16mib": 1.25,

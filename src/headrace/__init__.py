@@ -26,7 +26,7 @@ _WHERE = {
 }
 _MODULES = {"testing": "headrace.numbers.tolerance"}
 
-__all__ = [*_WHERE, *_MODULES, "__version__"]  # noqa: PLE0604
+__all__ = [*_WHERE, *_MODULES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,11 +13,12 @@ from headrace.cli.main import exit_code
 
 SOFTMAX = "examples/kernels/softmax.mlir"
 ADD = "examples/kernels/vector_add.mlir"
-KEYS = {
-    "schema", "file", "function", "device", "engine", "grid", "cores_used", "cycles", "predicted_cycles", "time_us",
-    "plan_hash", "bound", "ratio", "bytes", "flops", "units", "lx_peak_bytes", "outputs", "compile_ms", "execute_ms",
-    "timing_ms", "check",
-}  # fmt: skip
+KEYS = set(
+    """
+    schema file function device engine grid cores_used cycles predicted_cycles time_us plan_hash bound ratio
+    bytes flops units lx_peak_bytes outputs compile_ms execute_ms timing_ms check
+    """.split()
+)
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> Any:

@@ -10,7 +10,11 @@ Value = tuple[str, tuple[int, ...]]
 UNARY = {
     "tanh": ["%out = math.tanh %in0 : {t}"],
     "half": ["%h = arith.constant 0.5 : {t}", "%out = arith.mulf %in0, %h : {t}"],
-    "exp": ["%m = arith.constant 1.0 : {t}", "%c = arith.minimumf %in0, %m : {t}", "%out = math.exp %c : {t}"],
+    "exp": [
+        "%m = arith.constant 1.0 : {t}",
+        "%c = arith.minimumf %in0, %m : {t}",
+        "%out = math.exp %c : {t}",
+    ],
     "abs": ["%out = math.absf %in0 : {t}"],
     "relu": ["%z = arith.constant 0.0 : {t}", "%out = arith.maximumf %in0, %z : {t}"],
     "clip": [
@@ -24,7 +28,9 @@ COMBINERS = {"arith.addf": "0.0", "arith.maximumf": "0xFF800000", "arith.minimum
 
 
 def chain(seed: int) -> tuple[str, list[str]]:
-    """(KTIR text, statement kinds) of a random kernel: 2 to 8 statements over an f16 or f32 matrix of awkward extents."""
+    """(KTIR text, statement kinds) of a random kernel: 2 to 8 statements over an f16 or f32 matrix of
+    awkward extents.
+    """
     rng = random.Random(seed)
     rows = rng.choice([1, 3, 17, 63, 64, 96])
     columns = rng.choice([1, 7, 33, 64, 129, 300])
@@ -96,13 +102,19 @@ class _Chain:
         other, _ = self._load(shape[1])
         op = self.rng.choice(BINARY)
         ins = [(name, shape, self.dtype, None), (other, shape, self.dtype, None)]
-        self.current = self.t.generic(ins, shape, self.dtype, [f"%out = {op} %in0, %in1 : {self.dtype}"]), shape
+        self.current = (
+            self.t.generic(ins, shape, self.dtype, [f"%out = {op} %in0, %in1 : {self.dtype}"]),
+            shape,
+        )
 
     def _broadcast(self) -> None:
         name, shape = self.current
         row = self.t.load(self.argument((shape[1],)), [self.t.index(0)], (shape[1],))
         ins = [(name, shape, self.dtype, None), (row, (shape[1],), self.dtype, "d1")]
-        self.current = self.t.generic(ins, shape, self.dtype, [f"%out = arith.addf %in0, %in1 : {self.dtype}"]), shape
+        self.current = (
+            self.t.generic(ins, shape, self.dtype, [f"%out = arith.addf %in0, %in1 : {self.dtype}"]),
+            shape,
+        )
 
     def _reduction(self) -> None:
         self._reduce(1, "d0")
@@ -124,7 +136,11 @@ class _Chain:
             "r",
         )
         scale = 1.0 / shape[dim] if combiner == "arith.addf" else 0.5
-        cast = f"%out = arith.truncf %d : f32 to {self.dtype}" if self.dtype == "f16" else "%out = arith.addf %d, %z : f32"
+        cast = (
+            f"%out = arith.truncf %d : f32 to {self.dtype}"
+            if self.dtype == "f16"
+            else "%out = arith.addf %d, %z : f32"
+        )
         body = [
             f"%s = arith.constant {scale:.9f} : f32",
             "%z = arith.constant 0.0 : f32",
@@ -147,7 +163,8 @@ class _Chain:
         zero = self.t.constant("0.0", "f32", "%init_addf")
         start, out = self.t.fill(zero, (size, n), "f32"), tensor((size, n), "f32")
         product = self.t.let(
-            f"linalg.matmul ins({name}, {weights} : {tensor((size, k), self.dtype)}, {tensor((k, n), self.dtype)}) "
+            f"linalg.matmul ins({name}, {weights} : {tensor((size, k), self.dtype)}, "
+            f"{tensor((k, n), self.dtype)}) "
             f"outs({start} : {out}) -> {out}",
             "p",
         )
@@ -155,4 +172,7 @@ class _Chain:
         body.append(
             "%out = arith.truncf %d : f32 to f16" if self.dtype == "f16" else "%out = math.tanh %d : f32"
         )
-        self.current = self.t.generic([(product, (size, n), "f32", None)], (size, n), self.dtype, body), (size, n)
+        self.current = (
+            self.t.generic([(product, (size, n), "f32", None)], (size, n), self.dtype, body),
+            (size, n),
+        )

@@ -38,4 +38,7 @@ def _nearly(mine: np.ndarray, theirs: np.ndarray, dtype: str, statements: int) -
     unit = 2.0**-10 if dtype == "f16" else 2.0**-20
     finite = np.isfinite(y)
     scale = np.abs(y[finite]).max(initial=1.0)
-    return bool(np.array_equal(np.isnan(x), np.isnan(y)) and (np.abs(x - y)[finite] <= statements * unit * scale).all())
+    return bool(
+        np.array_equal(np.isnan(x), np.isnan(y))
+        and (np.abs(x - y)[finite] <= statements * unit * scale).all()
+    )

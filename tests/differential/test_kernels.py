@@ -1,4 +1,6 @@
-"""Every example kernel at every awkward extent on every device: it runs alike at all levels, or its typed error says why."""
+"""Every example kernel at every awkward extent on every device: it runs alike at all levels, or its typed
+error says why.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ QUICK = [(name, extents) for name, extents in CASES if _elements(extents) < 3_00
 
 
 def compare(kernel: Kernel, device: str, is_checked: bool = False) -> None:
-    """Compiles, verifies, runs printed and re-parsed DFIR, compares with the reference; AssertionError if they differ."""
+    """Compiles, verifies, runs printed and re-parsed DFIR, compares with the reference; AssertionError if
+    they differ.
+    """
     scalars = default_scalars(kernel, {})
     program = kernel.compile(device, scalars=scalars)
     assert not program.illegalities()

@@ -1,4 +1,6 @@
-"""`headrace bench`: the measured rows and their targets; the suites live in the checkout's benchmarks folder."""
+"""`headrace bench`: the measured rows and their targets; the suites live in the checkout's benchmarks
+folder.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def bench(
     folder = Path(__file__).resolve().parents[3] / "benchmarks"
     path = folder / f"{suite}.py"
     if not folder.is_dir():
-        raise HeadraceError("the benchmarks are not installed with the package", hint="run it from a checkout")
+        raise HeadraceError(
+            "the benchmarks are not installed with the package", hint="run it from a checkout"
+        )
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in folder.glob("*.py") if not p.stem.startswith("_")))
         raise HeadraceError(f"no suite '{suite}'", hint=f"suites are {known}")
@@ -44,5 +48,7 @@ def _load(path: Path) -> Any:
 def _table(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         value = f"{row['value']:,.3f}" if isinstance(row["value"], float) else f"{row['value']:,}"
-        target = "" if row["target"] is None else f"  target {row['target']}: {'met' if row['met'] else 'MISSED'}"
+        target = (
+            "" if row["target"] is None else f"  target {row['target']}: {'met' if row['met'] else 'MISSED'}"
+        )
         print(f"{row['name']:<44} {value:>16} {row['unit']:<8}{target}")

@@ -18,10 +18,14 @@ def check(
     arch: ArchChanges = [],  # noqa: B006
     arg: Scalars = [],  # noqa: B006
     seed: Annotated[int, typer.Option("--seed", help="Seed of the inputs.")] = 0,
-    strict_lx: Annotated[bool, typer.Option("--strict-lx", help="A tile over the scratchpad is an error.")] = False,
+    strict_lx: Annotated[
+        bool, typer.Option("--strict-lx", help="A tile over the scratchpad is an error.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Parse, verify, schedule, verify the schedule; then run reference and machine on seeded inputs and compare."""
+    """Parse, verify, schedule, verify the schedule; then run reference and machine on seeded inputs and
+    compare.
+    """
     from headrace.runtime.checking import check_kernel
 
     outcome = check_kernel(file, find_device(device, arch), scalars(arg), seed, strict_lx)

@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.options import ArchChanges, DeviceName, Effort, Scalars, Without, find_device, names, scalars
+from headrace.cli.options import (
+    ArchChanges,
+    DeviceName,
+    Effort,
+    Scalars,
+    Without,
+    find_device,
+    names,
+    scalars,
+)
 
 
 def compile_(

@@ -11,7 +11,9 @@ from headrace.cli.options import ArchChanges, AsJson, find_device
 
 
 def devices(
-    name: Annotated[str, typer.Argument(help="A preset or an architecture file; all presets without it.")] = "",
+    name: Annotated[
+        str, typer.Argument(help="A preset or an architecture file; all presets without it.")
+    ] = "",
     arch: ArchChanges = [],  # noqa: B006
     as_json: AsJson = False,
 ) -> int:
@@ -21,7 +23,11 @@ def devices(
 
     if not name:
         found = [find_device(preset, []) for preset in names()]
-        print(json.dumps({"schema": 1, "devices": [device_data(d) for d in found]}) if as_json else list_text(found))
+        print(
+            json.dumps({"schema": 1, "devices": [device_data(d) for d in found]})
+            if as_json
+            else list_text(found)
+        )
         return 0
     chosen = find_device(name, arch)
     print(json.dumps({"schema": 1, **device_data(chosen)}) if as_json else device_text(chosen))

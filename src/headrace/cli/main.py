@@ -12,7 +12,6 @@ import traceback
 import typer
 
 from headrace.cli import bench, check, compile_, devices, doctor, run
-
 from headrace.ir.diagnostics import HeadraceError
 
 app = typer.Typer(
@@ -21,7 +20,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Compile KTIR kernels for a dataflow accelerator, run them on a virtual one, and see where the cycles go.",
+    help="Compile kernels for a dataflow accelerator, run them on a virtual one, see where the cycles go.",
 )
 app.command("run")(run.run)
 app.command("compile")(compile_.compile_)
@@ -52,14 +51,19 @@ def exit_code(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         return 0
     except Exception as error:
-        usage = getattr(error, "format_message", None)  # typer's own copy of click raises what it does not export
+        usage = getattr(
+            error, "format_message", None
+        )  # typer's own copy of click raises what it does not export
         if usage is not None:
             print(f"error: {usage()}\n  hint: headrace COMMAND --help lists what it takes", file=sys.stderr)
             return 1
         if os.environ.get("HEADRACE_DEBUG"):
             traceback.print_exc()
         print(f"internal error: {type(error).__name__}: {error}", file=sys.stderr)
-        print("  hint: this is a bug of Headrace; HEADRACE_DEBUG=1 prints the traceback for a report", file=sys.stderr)
+        print(
+            "  hint: this is a bug of Headrace; HEADRACE_DEBUG=1 prints the traceback for a report",
+            file=sys.stderr,
+        )
         return 70
 
 

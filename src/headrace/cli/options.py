@@ -13,9 +13,12 @@ from headrace.ir.diagnostics import HeadraceError
 
 DeviceName = Annotated[str, typer.Option("--device", help="Preset name or architecture file.")]
 ArchChanges = Annotated[
-    list[str], typer.Option("--arch", metavar="KIND.ATTRIBUTE=VALUE", help="Change one constant of the device.")
+    list[str],
+    typer.Option("--arch", metavar="KIND.ATTRIBUTE=VALUE", help="Change one constant of the device."),
 ]
-Scalars = Annotated[list[str], typer.Option("--arg", metavar="NAME=VALUE", help="Value of a scalar argument.")]
+Scalars = Annotated[
+    list[str], typer.Option("--arg", metavar="NAME=VALUE", help="Value of a scalar argument.")
+]
 Without = Annotated[str, typer.Option("--without", metavar="A,B", help="Optimisations to leave out.")]
 Effort = Annotated[int, typer.Option("--effort", min=0, max=3, help="Search budget.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]

@@ -30,23 +30,33 @@ if TYPE_CHECKING:
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="KTIR, KTDF or DFIR (.mlir), a compiled program's folder, or a .py script.")],
+    file: Annotated[
+        Path, typer.Argument(help="KTIR, KTDF or DFIR (.mlir), a compiled program's folder, or a .py script.")
+    ],
     device: DeviceName = "",
     arch: ArchChanges = [],  # noqa: B006
     engine: Annotated[str, typer.Option("--engine", help="machine or reference.")] = "machine",
     function: Annotated[str, typer.Option("--function", help="Which function of the module.")] = "",
     inputs: Annotated[Path | None, typer.Option("--inputs", help="Arrays by argument name (.npz).")] = None,
     arg: Scalars = [],  # noqa: B006
-    outputs: Annotated[Path | None, typer.Option("--outputs", help="Where to write every bound array (.npz).")] = None,
+    outputs: Annotated[
+        Path | None, typer.Option("--outputs", help="Where to write every bound array (.npz).")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the inputs when --inputs is not given.")] = 0,
-    check: Annotated[bool, typer.Option("--check", help="Sanitizer: races, unwritten reads, bounds, signals.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Sanitizer: races, unwritten reads, bounds, signals.")
+    ] = False,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write a Chrome trace (JSON).")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the report as a page.")] = None,
     without: Without = "",
     effort: Effort = 1,
     plan: Annotated[Path | None, typer.Option("--plan", help="Replay an edited plan.json.")] = None,
-    settings: Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="An option of KTIR's meaning.")] = [],  # noqa: B006
-    strict_lx: Annotated[bool, typer.Option("--strict-lx", help="A tile over the scratchpad is an error.")] = False,
+    settings: Annotated[
+        list[str], typer.Option("--set", metavar="KEY=VALUE", help="An option of KTIR's meaning.")
+    ] = [],  # noqa: B006
+    strict_lx: Annotated[
+        bool, typer.Option("--strict-lx", help="A tile over the scratchpad is an error.")
+    ] = False,
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> int:
@@ -63,7 +73,9 @@ def run(
         result = _reference(file, function, arrays, values, seed, settings, strict_lx)
     else:
         chosen = find_device(device or "spyre", arch) if device or arch or not file.is_dir() else None
-        result = _machine(file, chosen, function, arrays, values, seed, check, trace, names(without), effort, plan)
+        result = _machine(
+            file, chosen, function, arrays, values, seed, check, trace, names(without), effort, plan
+        )
     if inputs is None and not quiet:
         print(f"inputs are seeded ({seed}); --inputs arrays.npz gives your own", file=sys.stderr)
     _write(result, outputs, trace, html)
@@ -94,7 +106,8 @@ def _machine(
         program = open_program(file)
         if device is not None and device.sha256 != program.device.sha256:
             raise HeadraceError(
-                f"{file} was compiled for {program.device.name}", hint="compile the kernel for the other device"
+                f"{file} was compiled for {program.device.name}",
+                hint="compile the kernel for the other device",
             )
     else:
         kernel = load(file, function or None)

@@ -14,7 +14,9 @@ from headrace.ir.diagnostics import HeadraceError
 
 
 def run_script(file: Path, device: Device, as_json: bool) -> int:
-    """Execute a Python script with the device chosen and everything recorded; with `as_json` its prints go to stderr."""
+    """Execute a Python script with the device chosen and everything recorded; with `as_json` its prints go
+    to stderr.
+    """
     if not file.is_file():
         raise HeadraceError(f"no such file: {file}", hint="check the path")
     from headrace.frontend.session import record, use
@@ -30,13 +32,18 @@ def run_script(file: Path, device: Device, as_json: bool) -> int:
         print(json.dumps(data))
     else:
         for graph in data["graphs"]:
-            print(f"{len(graph['kernels'])} launches, {graph['native_ops']} native ops, host ops {graph['fallback_ops'] or 'none'}")
+            print(
+                f"{len(graph['kernels'])} launches, {graph['native_ops']} native ops, "
+                f"on the host: {graph['fallback_ops'] or 'none'}"
+            )
         print(f"{data['cycles']:,} cycles, {data['time_us']:,.1f} us, {data['graph_breaks']} graph breaks")
     return 0
 
 
 def script_summary(recording: Any) -> dict[str, Any]:
-    """The JSON object of a script: its graphs with their kernels, and totals (launch cycles counted in the time)."""
+    """The JSON object of a script: its graphs with their kernels, and totals (launch cycles counted in the
+    time).
+    """
     from headrace.runtime.summary import summary
 
     graphs = [

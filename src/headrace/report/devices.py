@@ -1,4 +1,6 @@
-"""Devices as data and as text: cores, memories, units, links, peaks, ridge point, where each constant comes from."""
+"""Devices as data and as text: cores, memories, units, links, peaks, ridge point, where each constant comes
+from.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,16 @@ from headrace.arch.device import Device, Link, Memory, Unit
 
 
 def peaks(device: Device) -> dict[str, float]:
-    """Peak rates: TFLOP/s of the matrix units by type, Gop/s of the vector lanes by type, GB/s of device memory."""
+    """Peak rates: TFLOP/s of the matrix units by type, Gop/s of the vector lanes by type, GB/s of device
+    memory.
+    """
     rates: dict[str, float] = {}
     for unit in device.units:
         if unit.matrix is not None:
             for dtype, macs in unit.matrix.macs.items():
-                rates[f"{unit.kind} {dtype} TFLOP/s"] = 2e-6 * macs * device.instances(unit) * device.clock_mhz
+                rates[f"{unit.kind} {dtype} TFLOP/s"] = (
+                    2e-6 * macs * device.instances(unit) * device.clock_mhz
+                )
         elif unit.is_compute:
             for dtype, lanes in unit.lanes.items():
                 rates[f"{unit.kind} {dtype} Gop/s"] = 1e-3 * lanes * device.instances(unit) * device.clock_mhz
@@ -26,7 +32,9 @@ def peaks(device: Device) -> dict[str, float]:
 
 
 def ridge(device: Device) -> float | None:
-    """FLOPs per DDR byte from which f16 contractions are compute-bound; None without matrix unit or DDR rate."""
+    """FLOPs per DDR byte from which f16 contractions are compute-bound; None without matrix unit or DDR
+    rate.
+    """
     found = [rate for name, rate in peaks(device).items() if name.endswith("f16 TFLOP/s") and " f16" in name]
     sustained = device.memory("global").sustained_gbps
     return 1e3 * found[0] / sustained if found and sustained else None
@@ -54,7 +62,8 @@ def list_text(devices: Sequence[Device]) -> str:
     """One line a device."""
     return "\n".join(
         f"{d.name:<14} {d.cores:>3} cores x {d.corelets} corelets, {d.clock_mhz} MHz, "
-        f"{_bytes(d.memory('ct_local').size_bytes)} scratchpad, {', '.join(u.kind for u in d.units if u.is_compute)}"
+        f"{_bytes(d.memory('ct_local').size_bytes)} scratchpad, "
+        f"{', '.join(u.kind for u in d.units if u.is_compute)}"
         for d in devices
     )
 
@@ -63,7 +72,8 @@ def device_text(device: Device) -> str:
     """Everything about one device, for reading."""
     lines = [
         f"{device.name}: {device.cores} cores x {device.corelets} corelets at {device.clock_mhz} MHz",
-        f"  signal {device.signal_cycles} cycles, launch {device.launch_cycles} cycles, sha256 {device.sha256[:16]}",
+        f"  signal {device.signal_cycles} cycles, launch {device.launch_cycles} cycles, "
+        f"sha256 {device.sha256[:16]}",
         "memories",
         *(_memory(memory) for memory in device.memories),
         "units",
@@ -76,7 +86,9 @@ def device_text(device: Device) -> str:
     lines.append("peaks")
     lines += [f"  {name:<28} {rate:,.3f}" for name, rate in peaks(device).items()]
     point = ridge(device)
-    lines.append(f"ridge point: {f'{point:,.0f} FLOP per DDR byte (f16)' if point else 'no matrix unit or DDR rate'}")
+    lines.append(
+        f"ridge point: {f'{point:,.0f} FLOP per DDR byte (f16)' if point else 'no matrix unit or DDR rate'}"
+    )
     lines.append("sources of constants")
     lines += [f"  {name:<44} {source}" for name, source in sorted(device.sources.items())]
     return "\n".join(lines)
@@ -85,7 +97,8 @@ def device_text(device: Device) -> str:
 def _memory(memory: Memory) -> str:
     rate = f"{memory.sustained_gbps:g} GB/s sustained" if memory.sustained_gbps else "rate unlimited"
     ports = f"{_rate(memory.read_bytes_per_cycle)} B/cycle read, {_rate(memory.write_bytes_per_cycle)} write"
-    return f"  {memory.name:<8} {memory.kind:<10} per {memory.per:<8} {_bytes(memory.size_bytes):>10}  {rate}, {ports}"
+    size = _bytes(memory.size_bytes)
+    return f"  {memory.name:<8} {memory.kind:<10} per {memory.per:<8} {size:>10}  {rate}, {ports}"
 
 
 def _unit(unit: Unit, device: Device) -> str:
@@ -104,7 +117,8 @@ def _unit(unit: Unit, device: Device) -> str:
 def _link(link: Link) -> str:
     queue = f", queue {link.capacity_bytes} B" if link.capacity_bytes is not None else ""
     port = f", port {link.port}" if link.port else ""
-    return f"  {link.source:>9} -> {link.target:<9} {_rate(link.bandwidth):>9}, latency {link.latency_cycles}{queue}{port}"
+    ends = f"{link.source:>9} -> {link.target:<9}"
+    return f"  {ends} {_rate(link.bandwidth):>9}, latency {link.latency_cycles}{queue}{port}"
 
 
 def _rate(rate: float | None) -> str:

@@ -22,7 +22,9 @@ VERSION = 1
 
 
 def save(program: Program, folder: Path) -> None:
-    """Write ktir.mlir ktdf.mlir dfir.mlir plan.json device.mlir meta.json; replaces an earlier program's folder."""
+    """Write ktir.mlir ktdf.mlir dfir.mlir plan.json device.mlir meta.json; replaces an earlier program's
+    folder.
+    """
     if folder.exists() and not _is_program(folder) and any(folder.iterdir()):
         raise HeadraceError(
             f"{folder} exists and is not a compiled program", hint="name a new folder or remove this one"
@@ -42,11 +44,14 @@ def save(program: Program, folder: Path) -> None:
 def load(folder: Path) -> Program:
     """The program in a folder; HeadraceError when there is none, or it is of another version."""
     if not _is_program(folder):
-        raise HeadraceError(f"{folder} holds no compiled program", hint="`headrace compile FILE -o DIR` makes one")
+        raise HeadraceError(
+            f"{folder} holds no compiled program", hint="`headrace compile FILE -o DIR` makes one"
+        )
     meta = _json(folder / "meta.json")
     if meta.get("version") != VERSION:
         raise HeadraceError(
-            f"{folder} was written by format {meta.get('version')}, this is {VERSION}", hint="compile it again"
+            f"{folder} was written by format {meta.get('version')}, this is {VERSION}",
+            hint="compile it again",
         )
     plan = folder / "plan.json"
     return Program(
@@ -55,7 +60,9 @@ def load(folder: Path) -> Program:
         arguments=tuple(_argument(data) for data in meta["arguments"]),
         dfir_module=parse((folder / "dfir.mlir").read_text(encoding="utf-8"), str(folder / "dfir.mlir")),
         ktir=_text(folder / "ktir.mlir"),
-        ktdf_module=parse(_text(folder / "ktdf.mlir"), str(folder / "ktdf.mlir")) if _text(folder / "ktdf.mlir") else None,
+        ktdf_module=parse(_text(folder / "ktdf.mlir"), str(folder / "ktdf.mlir"))
+        if _text(folder / "ktdf.mlir")
+        else None,
         plan=_json(plan) if plan.is_file() else None,
         grid=tuple(meta["grid"]),
         work=Work.from_attribute(meta["work"]) if meta["work"] is not None else None,
@@ -136,7 +143,9 @@ def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise HeadraceError(f"{path} is not readable JSON: {error}", hint="compile the kernel again") from None
+        raise HeadraceError(
+            f"{path} is not readable JSON: {error}", hint="compile the kernel again"
+        ) from None
 
 
 def _text(path: Path) -> str:

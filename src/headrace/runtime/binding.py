@@ -1,6 +1,7 @@
 """From arrays and numbers to addresses: puts inputs into device memory and reads every bound array back.
 
-Keys are argument names without "%", `argN` by position, or "@ADDR" for a constant start address (in elements of the
+Keys are argument names without "%", `argN` by position, or "@ADDR" for a constant start address (in
+elements of the
 kernel's view). bf16 travels as uint16, fp8 as uint8, i1 as bool.
 """
 
@@ -33,7 +34,9 @@ class Binding:
 
     def values(self, arguments: Sequence[Argument]) -> dict[str, float | int]:
         """Every argument's value as the program takes it: the element index of its start, or the scalar."""
-        starts = {a.name: self.addresses[a.name] // itemsize(a.dtype) for a in arguments if a.name in self.addresses}
+        starts = {
+            a.name: self.addresses[a.name] // itemsize(a.dtype) for a in arguments if a.name in self.addresses
+        }
         return {**self.scalars, **starts}
 
     def outputs(self, memory: Memory) -> dict[str, Array]:
@@ -52,7 +55,7 @@ class Binding:
 
 def carrier(dtype: str) -> np.dtype[Any]:
     """The NumPy type in which arrays of an element type travel in .npz files."""
-    return _CARRIERS.get(dtype, numpy_dtype(dtype))
+    return _CARRIERS[dtype] if dtype in _CARRIERS else numpy_dtype(dtype)
 
 
 def bind(
@@ -99,7 +102,9 @@ def _by_argument(arguments: Sequence[Argument], inputs: Mapping[str, Any]) -> di
             [Diagnostic(f"input '{key}' names no argument", hint=f"arguments are {known}") for key in unknown]
         )
     return {
-        names[key.removeprefix("%")].name: (key, value) for key, value in inputs.items() if not key.startswith("@")
+        names[key.removeprefix("%")].name: (key, value)
+        for key, value in inputs.items()
+        if not key.startswith("@")
     }
 
 
@@ -135,7 +140,8 @@ def _misfit(argument: Argument, array: Array) -> list[Diagnostic]:
     if array.nbytes < need:
         return [
             Diagnostic(
-                f"input '{argument.name}' of shape {list(array.shape)} has {array.nbytes} bytes, the view needs {need}",
+                f"input '{argument.name}' of shape {list(array.shape)} has {array.nbytes} bytes, "
+                f"the view needs {need}",
                 hint=f"the view's shape is {list(argument.shape)}",
             )
         ]
@@ -145,7 +151,9 @@ def _misfit(argument: Argument, array: Array) -> list[Diagnostic]:
 def _number(value: Any) -> float | int:
     number = np.asarray(value)
     if number.ndim:
-        raise HeadraceError(f"a scalar argument got an array of shape {list(number.shape)}", hint="pass a number")
+        raise HeadraceError(
+            f"a scalar argument got an array of shape {list(number.shape)}", hint="pass a number"
+        )
     return float(number) if number.dtype.kind == "f" else int(number)
 
 
@@ -167,7 +175,9 @@ def _bind_constants(binding: Binding, inputs: Mapping[str, Any], memory: Memory)
             address = int(key[1:], 0) * array.dtype.itemsize
             memory.allocate_at(address, array.nbytes)
         except ValueError as error:
-            raise HeadraceError(f"input '{key}': {error}", hint="write @ADDR with a free element address") from None
+            raise HeadraceError(
+                f"input '{key}': {error}", hint="write @ADDR with a free element address"
+            ) from None
         binding.held.append(address)
         memory.bytes[address : address + array.nbytes] = array.reshape(-1).view(np.uint8)
         names = {np.dtype(np.uint16): "bf16", np.dtype(np.uint8): "f8E4M3FN"}

@@ -51,10 +51,14 @@ class Outcome:
         faults = [f"{kind}: {text}" for kind, texts in (self.findings or {}).items() for text in texts]
         lines = []
         if self.agree is not None:
-            lines.append(f"reference and machine {'agree' if self.agree else 'DIFFER'} (max {self.max_ulp} ulp)")
+            lines.append(
+                f"reference and machine {'agree' if self.agree else 'DIFFER'} (max {self.max_ulp} ulp)"
+            )
         lines.append("sanitizer: " + (f"{len(faults)} faults" if faults else "no fault found"))
         if self.cycles is not None:
-            lines.append(f"cycles {self.cycles:,}" + (f", ratio to bound {self.ratio:.3f}" if self.ratio else ""))
+            lines.append(
+                f"cycles {self.cycles:,}" + (f", ratio to bound {self.ratio:.3f}" if self.ratio else "")
+            )
         return "\n".join(lines + faults)
 
 
@@ -100,8 +104,10 @@ def _check(kernel: Kernel, device: Device, scalars: Mapping[str, Any], seed: int
 def agrees(mine: Array, theirs: Array, dtype: str, terms: int) -> bool:
     """Whether two engines' arrays are equal within what a free order of summation allows.
 
-    Integers and NaN positions exactly; floats within 1 ulp, or, for a kernel that reduces `terms` values, within
-    2 K 2^-24 of the array's largest magnitude (the bound 2 sqrt(K) 2^-24 sum|ab| with sum|ab| taken as sqrt(K) times
+    Integers and NaN positions exactly; floats within 1 ulp, or, for a kernel that reduces `terms` values,
+    within
+    2 K 2^-24 of the array's largest magnitude (the bound 2 sqrt(K) 2^-24 sum|ab| with sum|ab| taken as
+    sqrt(K) times
     the largest result) plus one ulp.
     """
     a, b = _typed(mine, dtype), _typed(theirs, dtype)

@@ -1,4 +1,6 @@
-"""Kernel to Program: runs the scheduler from whatever level the kernel is at, or takes a program from the cache."""
+"""Kernel to Program: runs the scheduler from whatever level the kernel is at, or takes a program from the
+cache.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,15 @@ from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.runtime.kernel import Kernel
 from headrace.runtime.program import Program
 
-
 DECISIONS = ("division", "layout")
 """Optimisations only the front-end has."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to compile: optimisations to leave out, a plan (JSON data) to replay, search effort, scalar arguments."""
+    """How to compile: optimisations to leave out, a plan (JSON data) to replay, search effort, scalar
+    arguments.
+    """
 
     without: tuple[str, ...] = ()
     effort: int = 1
@@ -47,13 +50,17 @@ def compile_kernel(kernel: Kernel, device: Device | str, options: Options) -> Pr
 
 
 def _require_known(without: tuple[str, ...]) -> None:
-    """HeadraceError for a name that no optimisation has; `schedule.` and `decide.` restrict a name to one room."""
+    """HeadraceError for a name that no optimisation has; `schedule.` and `decide.` restrict a name to one
+    room.
+    """
     from headrace.schedule.search import OPTIMISATIONS
 
     known = (*OPTIMISATIONS, *DECISIONS)
     for name in without:
         if name.removeprefix("schedule.").removeprefix("decide.") not in known:
-            raise HeadraceError(f"--without {name}: no such optimisation", hint=f"names are {', '.join(known)}")
+            raise HeadraceError(
+                f"--without {name}: no such optimisation", hint=f"names are {', '.join(known)}"
+            )
 
 
 def _from_ktir(kernel: Kernel, device: Device, options: Options) -> Program:

@@ -1,4 +1,6 @@
-"""What a KTDF or DFIR module says of itself: its function, arguments (`headrace.args`) and work (`headrace.work`)."""
+"""What a KTDF or DFIR module says of itself: its function, arguments (`headrace.args`) and work
+(`headrace.work`).
+"""
 
 from __future__ import annotations
 

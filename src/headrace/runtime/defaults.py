@@ -50,4 +50,3 @@ def interpreter_options(settings: list[str], strict_lx: bool) -> Any:
         value: Any = text.lower() in ("1", "true", "on") if isinstance(current, bool) else type(current)(text)
         options = replace(options, **{key: value})
     return options
-

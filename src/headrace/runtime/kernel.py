@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A module of KTIR, KTDF or DFIR: its text, the file it came from, and which function is meant (None: the one)."""
+    """A module of KTIR, KTDF or DFIR: its text, the file it came from, and which function is meant (None:
+    the one).
+    """
 
     text: str
     file: str = "<text>"
@@ -73,7 +75,9 @@ class Kernel:
 
 
 def load(path_or_text: str | Path, function: str | None = None) -> Kernel:
-    """The kernel in a file, or in a text that has more than one line; HeadraceError when there is no such file."""
+    """The kernel in a file, or in a text that has more than one line; HeadraceError when there is no such
+    file.
+    """
     if isinstance(path_or_text, str) and "\n" in path_or_text:
         return Kernel(path_or_text, function=function)
     path = Path(path_or_text)
@@ -82,7 +86,9 @@ def load(path_or_text: str | Path, function: str | None = None) -> Kernel:
     except FileNotFoundError:
         raise HeadraceError(f"no such file: {path}", hint=_similar(path)) from None
     except IsADirectoryError:
-        raise HeadraceError(f"{path} is a folder", hint="give the .mlir file, or a compiled program's folder") from None
+        raise HeadraceError(
+            f"{path} is a folder", hint="give the .mlir file, or a compiled program's folder"
+        ) from None
     except UnicodeDecodeError:
         raise HeadraceError(f"{path} is not a text file", hint="a kernel is MLIR text (UTF-8)") from None
     except OSError as error:

@@ -1,4 +1,4 @@
-"""One launch on the virtual accelerator: execute for the results, time for the cycles, sanitize when asked."""
+"""One launch on the virtual accelerator: executed for results, timed for cycles, sanitized when asked."""
 
 from __future__ import annotations
 
@@ -36,9 +36,11 @@ def launch(
     is_timed: bool = True,
     is_traced: bool = False,
 ) -> Outcome:
-    """Run a program on device memory as it is; `bindings` gives each argument its byte address or scalar value.
+    """Run a program on device memory as it is; `bindings` gives each argument its byte address or scalar
+    value.
 
-    Results are in memory afterwards. Scratch the schedule asks for is allocated for the launch and freed after it.
+    Results are in memory afterwards. Scratch the schedule asks for is allocated for the launch and freed
+    after it.
     """
     from headrace.machine.execute import execute
 
@@ -98,7 +100,8 @@ def _for_scalars(program: Program, inputs: Mapping[str, Any]) -> Program:
         return program
     if not program.ktir:
         raise HeadraceError(
-            f"the program was compiled for {program.scalars}", hint="compile the KTIR for the new scalar values"
+            f"the program was compiled for {program.scalars}",
+            hint="compile the KTIR for the new scalar values",
         )
     from headrace.runtime.compiler import Options, compile_kernel
     from headrace.runtime.kernel import Kernel

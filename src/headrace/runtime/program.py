@@ -89,7 +89,8 @@ class Program:
     def run(self, **inputs: Any) -> Run:
         """Runs on the virtual accelerator; keyword = argument name, value = array or number.
 
-        A read argument that is missing, misshapen or of another type is a HeadraceError; one only written may be left
+        A read argument that is missing, misshapen or of another type is a HeadraceError; one only written
+        may be left
         out. A scalar argument with a new value compiles the program for that value first.
         """
         from headrace.runtime.launch import run_program
@@ -103,9 +104,7 @@ class Program:
         save(self, Path(folder))
 
 
-_FIELDS = (
-    "name device arguments dfir_module ktdf_module ktir plan grid work scalars file meta".split()
-)
+_FIELDS = "name device arguments dfir_module ktdf_module ktir plan grid work scalars file meta".split()
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ class Run:
         write_trace(self, Path(path))
 
 
-def open(folder: str | Path) -> Program:  # noqa: A001
+def open(folder: str | Path) -> Program:
     """The program that `Program.save` wrote into a folder; HeadraceError when it is none."""
     from headrace.runtime.artefact import load
 

@@ -27,7 +27,9 @@ def summary(run: Run) -> dict[str, Any]:
         "predicted_cycles": _predicted(run),
         "time_us": round(run.time_us, 3) if timing else None,
         "plan_hash": (program.plan or {}).get("plan_hash") if program else None,
-        "bound": {"cycles": bound.cycles, "resource": bound.resource, "source": bound.source} if bound else None,
+        "bound": {"cycles": bound.cycles, "resource": bound.resource, "source": bound.source}
+        if bound
+        else None,
         "ratio": round(run.cycles / bound.cycles, 4) if bound and timing and bound.cycles else None,
         "bytes": dict(timing.bytes) if timing else {},
         "flops": _flops(run),
@@ -75,16 +77,27 @@ def _machine_lines(data: Mapping[str, Any]) -> list[str]:
     lines.append(f"  LX peak    {data['lx_peak_bytes']:,} bytes a core")
     for kind, unit in data["units"].items():
         whole = max(unit["busy"] + sum(unit["stalls"].values()), 1)
-        stalls = ", ".join(f"{name} {100 * n / whole:.0f} %" for name, n in unit["stalls"].items() if n > 0.005 * whole)
-        lines.append(f"  {kind:<10} x{unit['instances']:<3} busy {100 * unit['busy'] / whole:.0f} %  waits: {stalls or 'none'}")
+        stalls = ", ".join(
+            f"{name} {100 * n / whole:.0f} %" for name, n in unit["stalls"].items() if n > 0.005 * whole
+        )
+        lines.append(
+            f"  {kind:<10} x{unit['instances']:<3} busy {100 * unit['busy'] / whole:.0f} %  "
+            f"waits: {stalls or 'none'}"
+        )
     return lines
 
 
 def _cores_used(run: Run) -> int:
     if run.program is None:
         return 0
-    return len({i.core for s in run.program.image.schedules for p in s.programs for i in
-                (run.program.image.instances[n] for n in p.instances)})
+    return len(
+        {
+            i.core
+            for s in run.program.image.schedules
+            for p in s.programs
+            for i in (run.program.image.instances[n] for n in p.instances)
+        }
+    )
 
 
 def _predicted(run: Run) -> int | None:
@@ -97,7 +110,9 @@ def _flops(run: Run) -> int:
     work = run.program.work if run.program else None
     if work is None:
         return 0
-    return int(2 * sum(work.macs.values()) + sum(n for (kind, _), n in work.lane_ops.items() if kind != "move"))
+    return int(
+        2 * sum(work.macs.values()) + sum(n for (kind, _), n in work.lane_ops.items() if kind != "move")
+    )
 
 
 def _units(timing: Any) -> dict[str, Any]:

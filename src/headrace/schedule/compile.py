@@ -21,7 +21,8 @@ from headrace.schedule.search import search
 class Request:
     """What the caller asks of the scheduler.
 
-    `scalars` are the values of scalar arguments by name (the schedule is made for them), `without` the names of
+    `scalars` are the values of scalar arguments by name (the schedule is made for them), `without` the
+    names of
     optimisations to leave out, `effort` 0..3 the search budget, `plan` a plan to replay instead of searching.
     """
 

@@ -1,6 +1,8 @@
-"""The TileGraph: a KTIR module as statements over integer boxes, with everything a tile id decides already folded.
+"""The TileGraph: a KTIR module as statements over integer boxes, with everything a tile id decides already
+folded.
 
-`model` makes it, `search` and `build` read it. Each class of cores (cores whose tiles do the same up to constants) has
+`model` makes it, `search` and `build` read it. Each class of cores (cores whose tiles do the same up to
+constants) has
 its own statements; what differs between the cores of a class are numbers, kept as `PerCore`.
 """
 
@@ -24,7 +26,9 @@ Number = int | PerCore
 
 @dataclass(frozen=True)
 class Linear:
-    """const + the sum of coefficient x loop variable, loop variables being `Loop.name`s around the statement."""
+    """const + the sum of coefficient x loop variable, loop variables being `Loop.name`s around the
+    statement.
+    """
 
     const: Number = 0
     terms: tuple[tuple[str, int], ...] = ()
@@ -32,9 +36,11 @@ class Linear:
 
 @dataclass(frozen=True)
 class View:
-    """A memory view of KTIR: element (i, j, ...) lives at element `start + i*strides[0] + ...` of the argument's memory.
+    """A memory view of KTIR: element (i, j, ...) lives at element `start + i*strides[0] + ...` of the
+    argument's memory.
 
-    `arg` is the name of the `index` argument the start address comes from ("" for a constant address); `start` is added
+    `arg` is the name of the `index` argument the start address comes from ("" for a constant address);
+    `start` is added
     to it, in elements of `dtype`. `space` is "global" or "ct_local".
     """
 
@@ -59,7 +65,8 @@ class Value:
 
 @dataclass(frozen=True)
 class Indirect:
-    """View dim `view_dim` is addressed by integers stored in memory: coordinate = index[origin + walk over value axes].
+    """View dim `view_dim` is addressed by integers stored in memory: coordinate = index[origin + walk over
+    value axes].
 
     `axes[k]` is the value axis that walks dim k of the index view (None: fixed at `origin[k]`).
     """
@@ -74,7 +81,8 @@ class Indirect:
 class Load:
     """value[a0, a1, ...] = view[...]: view dim d is read at origin[d] + a_k for the k with axes[k] == d.
 
-    A value axis whose `axes` entry is None does not walk the view directly (extent 1, or it walks an index view).
+    A value axis whose `axes` entry is None does not walk the view directly (extent 1, or it walks an index
+    view).
     """
 
     value: str
@@ -116,7 +124,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class Access:
-    """How a Compute touches a value: one `Axis` per axis of the value. A dim that no axis names is a broadcast."""
+    """How a Compute touches a value: one `Axis` per axis of the value. A dim that no axis names is a
+    broadcast.
+    """
 
     value: str
     axes: tuple[Axis, ...]
@@ -126,8 +136,10 @@ class Access:
 class Scalar:
     """One scalar op of a body, in SSA order; `args` are positions of earlier entries.
 
-    op "in": `attr` = operand number of `Compute.ins`; "const": `attr` = Python number; "index": `attr` = (dim name or
-    None, Linear): the integer coordinate dim + Linear (a tile offset), in `dtype`; otherwise an MLIR op name such as
+    op "in": `attr` = operand number of `Compute.ins`; "const": `attr` = Python number; "index": `attr` =
+    (dim name or
+    None, Linear): the integer coordinate dim + Linear (a tile offset), in `dtype`; otherwise an MLIR op
+    name such as
     "arith.addf", "math.exp", "arith.cmpf" (`attr` = predicate name), "arith.select", "arith.extf".
     """
 
@@ -142,7 +154,8 @@ class Scalar:
 class Out:
     """One result of a Compute.
 
-    combiner None: value[axes] = body[result]. Otherwise value[axes] = init (+) the combination of body[result] over the
+    combiner None: value[axes] = body[result]. Otherwise value[axes] = init (+) the combination of
+    body[result] over the
     reduction dims, with combiner in {"add", "mul", "max", "min", "or", "and"} (max/min of floats: NaN wins).
     `init` is the name of a value of the same shape, or a number.
     """
@@ -156,7 +169,9 @@ class Out:
 
 @dataclass(frozen=True)
 class Compute:
-    """A perfect nest over `dims` evaluating `body` at every point; pointwise, broadcast, reduction or contraction."""
+    """A perfect nest over `dims` evaluating `body` at every point; pointwise, broadcast, reduction or
+    contraction.
+    """
 
     dims: tuple[Dim, ...]
     ins: tuple[Access, ...]
@@ -171,7 +186,8 @@ class Compute:
 class Contraction:
     """Present when the Compute is out += lhs x rhs with one product; dim names by role.
 
-    ins[0] is the lhs (batch, m, k), ins[1] the rhs (batch, k, n), in any axis order; casts `extf` of narrow operands
+    ins[0] is the lhs (batch, m, k), ins[1] the rhs (batch, k, n), in any axis order; casts `extf` of narrow
+    operands
     are folded away (narrow contraction, accumulation in outs[0]'s type, f32 for floats).
     """
 
@@ -204,7 +220,9 @@ class Insert:
 
 @dataclass(frozen=True)
 class Carried:
-    """A loop-carried tensor: `init` before the first iteration, `inner` inside, `yielded` at its end, `result` after."""
+    """A loop-carried tensor: `init` before the first iteration, `inner` inside, `yielded` at its end,
+    `result` after.
+    """
 
     inner: str
     init: str
@@ -216,7 +234,8 @@ class Carried:
 class Loop:
     """A loop that stays a loop: `name` runs start, start+step, ...; `trip` iterations, one after the other.
 
-    `is_parallel` says that no iteration depends on another (rounds of a grid larger than the device, author's row loops).
+    `is_parallel` says that no iteration depends on another (rounds of a grid larger than the device,
+    author's row loops).
     """
 
     name: str
@@ -234,7 +253,9 @@ Statement = Load | Store | Compute | Reshape | Insert | Loop
 
 @dataclass(frozen=True)
 class Arg:
-    """A memory argument of the function: role "in", "out", "inout" or "scratch"; shape and dtype of its widest view."""
+    """A memory argument of the function: role "in", "out", "inout" or "scratch"; shape and dtype of its
+    widest view.
+    """
 
     name: str
     dtype: str
@@ -259,4 +280,4 @@ class TileGraph:
     grid: tuple[int, ...]
     args: tuple[Arg, ...]
     classes: tuple[CoreClass, ...]
-    work: dict[str, object] = field(default_factory=dict)
+    work: dict[str, int] = field(default_factory=dict)

@@ -72,7 +72,7 @@ def _cycles(program: LoopProgram, group: Group, division: Division, device: Devi
 
 
 def _core_rate(access: Access, is_own: bool, device: Device) -> float:
-    """Bytes per cycle one core moves for an access: alone, or in a multicast where all cores read the same."""
+    """Bytes per cycle one core moves for an access: alone, or in a multicast when all cores read it."""
     unit = (loaders if access.is_load else storers)(device)[0]
     can_share = access.is_load and not is_own and device.memory("global").multicast is not None
     return unicast_rate(unit, device, is_multicast=can_share) or math.inf

@@ -189,7 +189,8 @@ class _Kernel:
         target = self.writer.filled(zero, full, operand.dtype)
         offsets = [0 if d is None else access.box.get(d, (0, 0))[0] for d in operand.dims]
         name = self.writer.let(
-            f"tensor.insert_slice {operand.name} into {target}{offsets} {list(operand.shape)} {[1] * len(full)} "
+            f"tensor.insert_slice {operand.name} into {target}"
+            f"{offsets} {list(operand.shape)} {[1] * len(full)} "
             f": {tensor(operand.shape, operand.dtype)} into {tensor(full, operand.dtype)}",
             "x",
         )

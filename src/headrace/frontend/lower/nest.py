@@ -144,7 +144,9 @@ class Nest:
         return found
 
     def index_tensor(self, name: str, dims: tuple[str, ...], wrap: int | None) -> Operand:
-        """An index value as an i64 tensor over dims (of one element without any), negative ones from `wrap`."""
+        """An index value as an i64 tensor over dims (of one element without any), negative ones from
+        `wrap`.
+        """
         body = Body(self, dims or (ONE,))
         value = body.code.cast(body.value(name), "i64")
         if wrap is not None:

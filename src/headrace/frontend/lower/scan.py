@@ -37,7 +37,8 @@ class Access:
 class Scan:
     """One nest over its digit dims, in loop order.
 
-    `values` are index-valued names as expressions, `conditions` masks, `sources` indirect symbols: (value, size, wraps).
+    `values` are index-valued names as expressions, `conditions` masks, `sources` indirect symbols: (value,
+    size, wraps).
     """
 
     number: int

@@ -22,7 +22,8 @@ class Box:
     """An access as a box: view dims (size, stride) at `offset`; per view dim the group dim that walks it
     and its start.
 
-    `dims[k]` None: view dim k stands at `starts[k]`. `ranges` bounds each walking dim (smaller than its extent under a
+    `dims[k]` None: view dim k stands at `starts[k]`. `ranges` bounds each walking dim (smaller than its
+    extent under a
     mask).
     """
 

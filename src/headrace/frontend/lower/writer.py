@@ -74,7 +74,8 @@ class Writer:
         """The whole module's text."""
         taken = ", ".join(f"%{argument}: index" for argument in arguments)
         body = "\n".join(f"    {line}" for line in (*self.head, *self.lines, "return"))
-        return f"module {{\n  func.func @{name}({taken}) attributes {{grid = {list(grid)}}} {{\n{body}\n  }}\n}}\n"
+        head = f"func.func @{name}({taken}) attributes {{grid = {list(grid)}}}"
+        return f"module {{\n  {head} {{\n{body}\n  }}\n}}\n"
 
 
 def tensor(shape: Sequence[int], dtype: str) -> str:
