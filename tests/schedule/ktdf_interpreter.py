@@ -9,15 +9,43 @@ import numpy as np
 from headrace.ir.ktdf import FifoSlotType
 from headrace.numbers.dtypes import numpy_dtype
 
-PREDICATES = {"olt": np.less, "ogt": np.greater, "oeq": np.equal, "oge": np.greater_equal, "ole": np.less_equal}
-FLOAT_PREDICATES = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une")
+PREDICATES = {
+    "olt": np.less,
+    "ogt": np.greater,
+    "oeq": np.equal,
+    "oge": np.greater_equal,
+    "ole": np.less_equal,
+}
+FLOAT_PREDICATES = (
+    "false",
+    "oeq",
+    "ogt",
+    "oge",
+    "olt",
+    "ole",
+    "one",
+    "ord",
+    "ueq",
+    "ugt",
+    "uge",
+    "ult",
+    "ule",
+    "une",
+)
 INTEGER_PREDICATES = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 BINARY = {
     "addf": np.add, "addi": np.add, "subf": np.subtract, "subi": np.subtract, "mulf": np.multiply, "muli": np.multiply,
     "divf": np.divide, "maximumf": np.maximum, "minimumf": np.minimum, "maxsi": np.maximum, "minsi": np.minimum,
     "andi": np.bitwise_and, "ori": np.bitwise_or, "remsi": np.fmod,
 }  # fmt: skip
-UNARY = {"exp": np.exp, "rsqrt": lambda x: 1 / np.sqrt(x), "tanh": np.tanh, "negf": np.negative, "absf": np.abs, "sqrt": np.sqrt}
+UNARY = {
+    "exp": np.exp,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "tanh": np.tanh,
+    "negf": np.negative,
+    "absf": np.abs,
+    "sqrt": np.sqrt,
+}
 
 
 def run(module, memory: dict[str, np.ndarray], corelets: int = 2) -> None:
@@ -68,7 +96,10 @@ class Core:
         self.values[op.result] = op.map.data.eval([int(self.get(v)) for v in op.mapOperands], [])[0]
 
     def op_uniform_def_immutable_mapping(self, op) -> None:
-        keys, values = (list(op.operands)[: len(op.operands) // 2], list(op.operands)[len(op.operands) // 2 :])
+        keys, values = (
+            list(op.operands)[: len(op.operands) // 2],
+            list(op.operands)[len(op.operands) // 2 :],
+        )
         self.values[op.results[0]] = {self.get(k): self.get(v) for k, v in zip(keys, values, strict=True)}
 
     def op_uniform_query_map(self, op) -> None:
@@ -233,5 +264,15 @@ class Core:
                 return BINARY[name](*args).astype(dtype)
             if name in UNARY:
                 return UNARY[name](args[0].astype(np.float32)).astype(dtype)
-            assert name in ("extf", "truncf", "index_cast", "sitofp", "fptosi", "extsi", "trunci", "extui", "uitofp"), op.name
+            assert name in (
+                "extf",
+                "truncf",
+                "index_cast",
+                "sitofp",
+                "fptosi",
+                "extsi",
+                "trunci",
+                "extui",
+                "uitofp",
+            ), op.name
             return args[0].astype(dtype)

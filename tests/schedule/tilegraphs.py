@@ -261,7 +261,9 @@ def gemm(m: int, n: int, k_extent: int, grid: tuple[int, int], bias=True, transp
     return k.graph(work)
 
 
-def reduction(shape: tuple[int, ...], over: tuple[int, ...], combiner: str, cores: int = 1, dtype="f32") -> TileGraph:
+def reduction(
+    shape: tuple[int, ...], over: tuple[int, ...], combiner: str, cores: int = 1, dtype="f32"
+) -> TileGraph:
     """y = combine over axes of the first dim's share of each core."""
     k = Kernel("reduction", cores)
     per = (shape[0] // cores, *shape[1:])

@@ -1,6 +1,8 @@
-"""Recomputing instead of storing: a cheap pointwise value that another phase reads is computed again where it is read.
+"""Recomputing instead of storing: a cheap pointwise value that another phase reads is computed again where
+it is read.
 
-Device memory moves about a hundred bytes a cycle where the vector units compute thousands of elements, so repeating a
+Device memory moves about a hundred bytes a cycle where the vector units compute thousands of elements, so
+repeating a
 conversion or a subtraction costs less than writing its result and reading it back.
 """
 
@@ -24,7 +26,9 @@ BUDGET = 24
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the values: their tensors, who computes them, which have storage, which may be read late."""
+    """What is known of the values: their tensors, who computes them, which have storage, which may be read
+    late.
+    """
 
     values: dict[str, Value]
     producers: Mapping[str, Compute]
@@ -34,7 +38,7 @@ class Known:
 
 
 def absorbed(group: Group, known: Known) -> Group:
-    """Return the group with clones of the cheap pointwise Computes whose results it would read from memory."""
+    """Return the group with clones of cheap pointwise Computes whose results it would read."""
     best = group
     for access in _external(group):
         made = _with(best, access, known)
@@ -55,7 +59,9 @@ def _external(group: Group) -> list[Access]:
 
 
 def _with(group: Group, access: Access, known: Known) -> Group | None:
-    """The group with the producer of an access cloned into it, and what that needs in turn; None if that is no gain."""
+    """The group with the producer of an access cloned into it, and what that needs in turn; None if that is
+    no gain.
+    """
     made = group
     todo = [access]
     while todo:
@@ -129,7 +135,9 @@ def without_dead(groups: Sequence[Group], is_needed: Callable[[str], bool]) -> l
         for k, group in enumerate(current):
             if group is None:
                 continue
-            kept = tuple(c for c in group.computes if any(o.value in read or is_needed(o.value) for o in c.outs))
+            kept = tuple(
+                c for c in group.computes if any(o.value in read or is_needed(o.value) for o in c.outs)
+            )
             if len(kept) < len(group.computes):
                 changed = True
                 current[k] = _shrunk(group, kept) if kept else None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.graph import Scalar
+from headrace.schedule.graph import Linear, Scalar
 
 
 def priced_entries(body: Sequence[Scalar]) -> Iterator[tuple[str, str]]:
@@ -18,7 +17,9 @@ def priced_entries(body: Sequence[Scalar]) -> Iterator[tuple[str, str]]:
         yield entry.op, max(dtypes, key=itemsize)
 
 
-def missing_types(body: Sequence[Scalar], device: Device, unit: str) -> list[tuple[Scalar, str]]:
-    """Return the entries whose type the unit has no lanes for, with that type."""
-    lanes = device.unit(unit).lanes
-    return [(s, s.dtype) for s in body if lanes and s.dtype not in lanes and s.dtype != "index"]
+def coordinate(entry: Scalar) -> tuple[str | None, Linear]:
+    """Return what an "index" entry is: the dim it counts along, and what is added."""
+    found = entry.attr
+    assert isinstance(found, tuple)
+    dim, offset = found
+    return dim, offset

@@ -1,4 +1,6 @@
-"""Contraction phases as hardware sees them: which dims are rows, columns and depth, which operand is stationary."""
+"""Contraction phases as hardware sees them: which dims are rows, columns and depth, which operand is
+stationary.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from headrace.schedule.units import units
 class Roles:
     """One contraction: result[row, column] += rows[row, depth] x weights[depth, column].
 
-    `row`, `column` and `depth` are the dims of blocks ("" if there is none); every other dim is an `outer` loop, those
+    `row`, `column` and `depth` are the dims of blocks ("" if there is none); every other dim is an `outer`
+    loop, those
     of `outer_depth` continue the sum. `weights` stay in the unit while `rows` stream.
     """
 

@@ -1,4 +1,6 @@
-"""Which Computes share a phase: groups of Computes over one set of dims whose values pass through registers."""
+"""Which Computes share a phase: groups of Computes over one set of dims whose values pass through
+registers.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from headrace.schedule.bodyops import coordinate
 from headrace.schedule.graph import Access, Axis, Compute, Contraction, Dim, Scalar
 
 Kind = Literal["vector", "column", "contract"]
@@ -15,8 +18,10 @@ Kind = Literal["vector", "column", "contract"]
 class Group:
     """Computes of one phase, rewritten to common dim names.
 
-    kind "vector": reductions, if any, run over all of `reduced` inside a step; "column": over `reduced` across steps, at
-    the end of the group; "contract": the first Compute is a contraction, the others work on its result. `local` values
+    kind "vector": reductions, if any, run over all of `reduced` inside a step; "column": over `reduced`
+    across steps, at
+    the end of the group; "contract": the first Compute is a contraction, the others work on its result.
+    `local` values
     are clones that no other phase reads.
     """
 
@@ -99,7 +104,7 @@ def renamed(compute: Compute, names: Mapping[str, str]) -> Compute:
     def scalar(old: Scalar) -> Scalar:
         if old.op != "index":
             return old
-        dim, offset = old.attr  # type: ignore[misc]
+        dim, offset = coordinate(old)
         return replace(old, attr=(None if dim is None else names.get(dim, dim), offset))
 
     return replace(
@@ -125,7 +130,8 @@ def _renamed_roles(roles: Contraction | None, names: Mapping[str, str]) -> Contr
 def joined(group: Group, compute: Compute, reduction_kind: Kind) -> Group | None:
     """Return the group with one more Compute, or None if the Compute needs a phase of its own.
 
-    `reduction_kind` says how a reduction of the Compute's would run. The caller checks who else needs the values.
+    `reduction_kind` says how a reduction of the Compute's would run. The caller checks who else needs the
+    values.
     """
     if compute.contraction is not None or {o.value for o in compute.outs} & group.produced.keys():
         return None
@@ -148,7 +154,9 @@ def joined(group: Group, compute: Compute, reduction_kind: Kind) -> Group | None
 
 
 def _is_sound(group: Group) -> bool:
-    """Every Compute whose result may leave covers all dims but the lanes; a column reduction ends its group."""
+    """Every Compute whose result may leave covers all dims but the lanes; a column reduction ends its
+    group.
+    """
     leaving = [c for c in group.computes if c.outs[0].value not in group.local]
     missing = {group.dims - {d.name for d in c.dims} for c in leaving} - {frozenset()}
     if len(missing) > 1 or (missing and group.reduced and missing != {group.reduced}):

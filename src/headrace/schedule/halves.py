@@ -1,6 +1,8 @@
-"""Long rows with several operands: statistics of a row first, then its elements in chunks that fit the registers.
+"""Long rows with several operands: statistics of a row first, then its elements in chunks that fit the
+registers.
 
-The two halves share the tile in the scratchpad; the single elements that cross (a maximum, a mean) go through small
+The two halves share the tile in the scratchpad; the single elements that cross (a maximum, a mean) go
+through small
 buffers there.
 """
 
@@ -18,7 +20,9 @@ from headrace.schedule.storage import Storage, Surface
 
 @dataclass(frozen=True)
 class Halves:
-    """`front` computes what crosses (one element a row), `back` the vectors that leave; `crossing` is between them."""
+    """`front` computes what crosses (one element a row), `back` the vectors that leave; `crossing` is
+    between them.
+    """
 
     front: Shape
     back: Shape
@@ -26,14 +30,18 @@ class Halves:
 
 
 def halves(shape: Shape, lane: str, room: int) -> Halves | None:
-    """Return the halves of a phase whose rows do not fit `room` bytes of registers, None if it runs in one piece."""
+    """Return the halves of a phase whose rows do not fit `room` bytes of registers, None if it runs in one
+    piece.
+    """
     elements = shape.extents.get(lane, 1)
     if not shape.reduced or live_bytes(shape, lane, elements) <= room:
         return None
     last = row_passes(shape, lane, ())[-1]
     vectors = [o for o in last.reads if has_lane(o, lane)]
     leaving = {o.value for o in shape.outputs}
-    wanted = [c for c, k in enumerate(shape.group.computes) if _is_vector(k, shape, lane) and _outs(k) & leaving]
+    wanted = [
+        c for c, k in enumerate(shape.group.computes) if _is_vector(k, shape, lane) and _outs(k) & leaving
+    ]
     if not wanted or len(vectors) <= 1 and sum(row_bytes(o, lane, 0) for o in last.reads) < room:
         return None
     back = _closure(shape, wanted, lambda k: _is_vector(k, shape, lane))
@@ -94,10 +102,14 @@ def _operand(shape: Shape, value: str, lane: str) -> Operand:
     for dim in reversed(rows):
         strides.append((dim, step))
         step *= shape.extents[dim]
-    return Operand(value, dtype, Storage("tile", value, dtype, Linear(), ()), Surface(Linear(), tuple(strides)))
+    return Operand(
+        value, dtype, Storage("tile", value, dtype, Linear(), ()), Surface(Linear(), tuple(strides))
+    )
 
 
-def _part(shape: Shape, chosen: list[int], crossing: tuple[Operand, ...], outputs: tuple[Operand, ...]) -> Shape:
+def _part(
+    shape: Shape, chosen: list[int], crossing: tuple[Operand, ...], outputs: tuple[Operand, ...]
+) -> Shape:
     computes = tuple(shape.group.computes[c] for c in chosen)
     by_value = {o.value: o for o in crossing}
     reads: dict[tuple[int, int], Operand] = {}
@@ -113,5 +125,10 @@ def _part(shape: Shape, chosen: list[int], crossing: tuple[Operand, ...], output
     reduces = any(d.kind == "reduction" for k in computes for d in k.dims)
     group: Group = replace(shape.group, computes=computes)
     return replace(
-        shape, group=group, reads=reads, inputs=inputs, outputs=outputs, reduced=shape.reduced if reduces else frozenset()
+        shape,
+        group=group,
+        reads=reads,
+        inputs=inputs,
+        outputs=outputs,
+        reduced=shape.reduced if reduces else frozenset(),
     )

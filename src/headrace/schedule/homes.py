@@ -16,7 +16,9 @@ def bytes_of(value: Value) -> int:
 
 
 def place_homes(outline: Outline, room: int, residency: bool) -> dict[str, str]:
-    """Return "lx" or "scratch" for every value in `outline.homes`; small values first, half the room stays for tiles."""
+    """Return "lx" or "scratch" for every value in `outline.homes`; small values first, half the room stays
+    for tiles.
+    """
     kinds = dict.fromkeys(outline.homes, "scratch")
     if not residency:
         return kinds

@@ -1,4 +1,6 @@
-"""Arithmetic on the numbers of a TileGraph: integers per core, linear in loop variables, and their mixed-radix digits."""
+"""Arithmetic on the numbers of a TileGraph: integers per core, linear in loop variables, and their mixed-
+radix digits.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def scale(one: Linear, factor: int) -> Linear:
 
 
 def upper(one: Linear, ranges: Mapping[str, tuple[int, int]]) -> int:
-    """Return the largest value of a linear number, loop variable `name` lying in ranges[name] (both ends included)."""
+    """Return the largest value of a linear number, loop variable `name` lying in ranges[name] (both ends
+    included).
+    """
     return largest(one.const) + sum(max(f * e for e in ranges.get(name, (0, 0))) for name, f in one.terms)
 
 
@@ -68,7 +72,8 @@ def lower(one: Linear, ranges: Mapping[str, tuple[int, int]]) -> int:
 
 
 def digits(one: Linear, strides: Sequence[int]) -> list[Linear]:
-    """Return the digits of a number in a mixed radix: one = sum of digit x stride, strides from large to small.
+    """Return the digits of a number in a mixed radix: one = sum of digit x stride, strides from large to
+    small.
 
     The last digit takes the rest when the last stride is 1; otherwise one more digit of stride 1 is appended.
     """

@@ -1,4 +1,6 @@
-"""Equal phases are planned once: a phase's signature, and a plan carried over to another phase of equal signature."""
+"""Equal phases are planned once: a phase's signature, and a plan carried over to another phase of equal
+signature.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from headrace.schedule.shape import Operand, Shape
 
 
 def signature(shape: Shape, cores: int) -> tuple[object, ...]:
-    """Return what a phase's plan depends on: structure, extents, strides, who shares what; no names, no addresses."""
+    """Return what a phase's plan depends on: structure, extents, strides, who shares what; no names, no
+    addresses.
+    """
     number = {d: k for k, d in enumerate(shape.extents)}
     values: dict[str, int] = {}
 
@@ -22,12 +26,21 @@ def signature(shape: Shape, cores: int) -> tuple[object, ...]:
     def operand(o: Operand) -> tuple[object, ...]:
         strides = tuple(sorted((number[d], s) for d, s in o.surface.strides))
         indirect = tuple(sorted((number[d], s) for d, s in o.surface.indirect))
-        return (value(o.value), o.dtype, o.storage.kind, strides, indirect, tuple(groups(o.surface.base, cores)))
+        return (
+            value(o.value),
+            o.dtype,
+            o.storage.kind,
+            strides,
+            indirect,
+            tuple(groups(o.surface.base, cores)),
+        )
 
     computes = []
     for compute in shape.group.computes:
         dims = tuple((number.get(shape.merged[d.name], -1), d.kind) for d in compute.dims)
-        body = tuple((s.op, s.args, s.dtype, s.attr if isinstance(s.attr, str) else None) for s in compute.body)
+        body = tuple(
+            (s.op, s.args, s.dtype, s.attr if isinstance(s.attr, str) else None) for s in compute.body
+        )
         outs = tuple((value(o.value), o.combiner, isinstance(o.init, str)) for o in compute.outs)
         ins = tuple(value(a.value) for a in compute.ins)
         roles = tuple(len(r) for r in vars(compute.contraction).values()) if compute.contraction else ()

@@ -8,7 +8,9 @@ from headrace.schedule.linear import values
 
 
 def groups(base: Linear, cores: int) -> list[int]:
-    """Return the number of the group of every core: cores whose accesses start at the same element share one."""
+    """Return the number of the group of every core: cores whose accesses start at the same element share
+    one.
+    """
     seen: dict[int, int] = {}
     return [seen.setdefault(v, len(seen)) for v in values(base.const, cores)]
 

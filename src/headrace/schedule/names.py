@@ -11,7 +11,8 @@ from headrace.schedule.graph import Load, Value
 class Names:
     """What names of a class mean.
 
-    `values` holds every tensor, those of copies included; `renamed` values are another value up to axes of extent 1;
+    `values` holds every tensor, those of copies included; `renamed` values are another value up to axes of
+    extent 1;
     `aliases` are the bytes of another value in another shape (never of an alias); `computed` have a Compute.
     """
 

@@ -1,4 +1,4 @@
-"""The outline of a class: its phases in order, which values they exchange, which stores each of them feeds."""
+"""The outline of a class: its phases in order, the values they exchange, the stores each of them feeds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from headrace.schedule.absorb import Known, absorbed, without_dead
 from headrace.schedule.fuse import Group, Kind, alone, joined
 from headrace.schedule.graph import Carried, Compute, CoreClass, Load, Loop, Store
 from headrace.schedule.linear import add, lower, scale, upper
-from headrace.schedule.statements import Block, Names, identity, regular, source_of, without_unit_dims
+from headrace.schedule.names import Names
+from headrace.schedule.statements import Block, identity, regular, source_of, without_unit_dims
 from headrace.schedule.storage import Storage, of_access, surface
 
 Item: TypeAlias = "Group | LoopItem"
@@ -30,8 +31,10 @@ class LoopItem:
 class Outline:
     """Phases and loops of a class in order.
 
-    `stores` are the places a value is written to by the phase that computes it; `homes` the values that need storage
-    of their own because another phase (or an alias) reads them; `ranges` the first and last value of loop variables.
+    `stores` are the places a value is written to by the phase that computes it; `homes` the values that
+    need storage
+    of their own because another phase (or an alias) reads them; `ranges` the first and last value of loop
+    variables.
     """
 
     items: tuple[Group | LoopItem, ...]
@@ -84,7 +87,9 @@ def _recomputing(
             load = scope.load(value)
             return load is None or not any(overlap(load, s, scope) for s in written)
 
-        known = Known(names.values, producers, stored, is_readable, lambda v: names.fresh(v, names.values[v]).name)
+        known = Known(
+            names.values, producers, stored, is_readable, lambda v: names.fresh(v, names.values[v]).name
+        )
         made.append(absorbed(group, known))
         written += [s for v in group.produced for s in stores.get(v, ())]
     carried = {c.inner for i in items for c in _carried(i)}
@@ -125,7 +130,9 @@ def _ranges(block: Block) -> dict[str, tuple[int, int]]:
 def _items(
     block: Block, scope: Scope, kind: ReductionKind, fusing: bool
 ) -> tuple[list[Item], dict[str, list[Store]]]:
-    """Collect the items; a store that would overtake a load of the same bytes becomes a copy of its own, and repeat."""
+    """Collect the items; a store that would overtake a load of the same bytes becomes a copy of its own,
+    and repeat.
+    """
     while True:
         pass_ = _Pass(scope, kind, fusing)
         before = (len(scope.separate), len(scope.pinned))
@@ -232,10 +239,7 @@ class _Pass:
         names = self.scope.names
         index = self.written[store.value]
         clashing = [v for v in self.seen if overlap(v, store, self.scope)]
-        late = [
-            v for v in clashing
-            if any(i > index or (i == index and not self._in_place(v.value, store, i)) for i in self.read.get(v.value, ()))
-        ]  # fmt: skip
+        late = [v for v in clashing if self._is_late(v.value, store, index)]
         others = [item for other, item in self.stored if item > index and overlap(store, other, self.scope)]
         others += [item for item in self._writers_of_indices(store) if item >= index]
         item = self.items[index]
@@ -255,6 +259,11 @@ class _Pass:
         """The items that store the integers by which a gather or scatter walks."""
         views = {each.index.arg for each in access.indirect}
         return [item for store, item in self.stored if store.view.arg in views]
+
+    def _is_late(self, value: str, store: Store, index: int) -> bool:
+        """Whether a phase reads a loaded value after phase `index` has stored over it."""
+        readers = self.read.get(value, ())
+        return any(i > index or (i == index and not self._in_place(value, store, i)) for i in readers)
 
     def _in_place(self, value: str, store: Store, index: int) -> bool:
         """Whether phase `index` reads the loaded value exactly where it writes the stored one."""
@@ -283,9 +292,9 @@ class _Pass:
                     self._read(statement.value, index)
                 case Store():
                     self.stored.append((statement, index))
-                    for value in self.seen:
-                        if overlap(value, statement, self.scope):
-                            self.forbidden[value.value] = (index, statement)
+                    for load in self.seen:
+                        if overlap(load, statement, self.scope):
+                            self.forbidden[load.value] = (index, statement)
 
 
 def _flat(block: Block) -> list[Load | Store | Compute]:

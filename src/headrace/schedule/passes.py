@@ -1,6 +1,8 @@
-"""The steps of a vector phase: what one row needs, in how many passes, and what every pass reads and computes.
+"""The steps of a vector phase: what one row needs, in how many passes, and what every pass reads and
+computes.
 
-A row that fits the registers is received once. A longer one is received once a pass: each pass repeats the pointwise
+A row that fits the registers is received once. A longer one is received once a pass: each pass repeats the
+pointwise
 prefix and ends in reductions, so that only single elements live from pass to pass.
 """
 
@@ -29,7 +31,8 @@ class Pass:
 class Step:
     """One row (or lane chunk) of a vector phase.
 
-    `resident` operands are received before the point loops; `lanes` of a Compute is whether its values are vectors.
+    `resident` operands are received before the point loops; `lanes` of a Compute is whether its values are
+    vectors.
     """
 
     resident: tuple[Operand, ...]
@@ -69,7 +72,9 @@ def single_pass(shape: Shape, resident: tuple[Operand, ...]) -> tuple[Pass, ...]
 
 
 def row_passes(shape: Shape, lane: str, resident: tuple[Operand, ...]) -> tuple[Pass, ...]:
-    """Return the passes of a long row: one for each level of reductions, one more if vectors leave the step."""
+    """Return the passes of a long row: one for each level of reductions, one more if vectors leave the
+    step.
+    """
     computes = shape.group.computes
     level = levels(shape)
     vector = [covers(c, shape, lane) for c in computes]
@@ -109,7 +114,9 @@ def _leaves(compute: Compute, leaving: set[str]) -> bool:
 
 
 def _needed(shape: Shape, wanted: list[int], vector: list[bool], done: set[int]) -> list[int]:
-    """Computes that have to be evaluated (again) for the wanted ones: all vectors, and scalars not yet known."""
+    """Computes that have to be evaluated (again) for the wanted ones: all vectors, and scalars not yet
+    known.
+    """
     producer = {o.value: c for c, k in enumerate(shape.group.computes) for o in k.outs}
     found: set[int] = set()
     stack = list(wanted)
@@ -130,7 +137,9 @@ def _reads(shape: Shape, computes: list[int]) -> list[Operand]:
 
 
 def step_of(shape: Shape, lane: str, elements: int, point: frozenset[str], device: Device, unit: str) -> Step:
-    """Return the step of `elements` lanes; `point` are the dims of the point loops (what does not move is resident)."""
+    """Return the step of `elements` lanes; `point` are the dims of the point loops (what does not move is
+    resident).
+    """
     registers = device.unit(unit).registers_bytes
     room = registers if registers is not None else 1 << 60
     fixed = [o for o in shape.inputs if not point & set(o.surface.dims)]
@@ -157,7 +166,9 @@ def row_bytes(operand: Operand, lane: str, elements: int) -> int:
 
 
 def live_bytes(shape: Shape, lane: str, elements: int) -> int:
-    """Return the register bytes a row needs if it is received once: inputs and values that live across a reduction."""
+    """Return the register bytes a row needs if it is received once: inputs and values that live across a
+    reduction.
+    """
     total = sum(row_bytes(o, lane, elements) for o in shape.inputs)
     level = levels(shape)
     producer = {o.value: c for c, k in enumerate(shape.group.computes) for o in k.outs}

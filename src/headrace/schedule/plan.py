@@ -1,4 +1,6 @@
-"""The plan: every decision the scheduler took for a TileGraph, as data that prints, saves, is edited and replayed."""
+"""The plan: every decision the scheduler took for a TileGraph, as data that prints, saves, is edited and
+replayed.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,16 @@ VERSION = 1
 class PhasePlan:
     """How one phase runs.
 
-    `computes` describes what it computes (for readers and as a check on replay), `unit` computes it, `lane` is the dim
+    `computes` describes what it computes (for readers and as a check on replay), `unit` computes it, `lane`
+    is the dim
     of a vector and `step` its elements (`chunk` those of the second
-    half of a long row, 0 without), `tile` the extents of a scratchpad tile by dim, in loop order; `copies` the
-    rotating copies of streamed buffers by "in" and "out"; `blocks` (contractions) the depth and columns of a resident
-    block, the rows of a result stage, and what the corelets split; `once` lists operands loaded before the tile loop,
+    half of a long row, 0 without), `tile` the extents of a scratchpad tile by dim, in loop order; `copies`
+    the
+    rotating copies of streamed buffers by "in" and "out"; `blocks` (contractions) the depth and columns of
+    a resident
+    block, the rows of a result stage; `split` what the corelets share out; `once` lists operands loaded
+    before the
+    tile loop,
     `multicast` those several cores read in one transfer. Cycles are predicted: of all, and by resource.
     """
 
@@ -36,7 +43,8 @@ class PhasePlan:
     chunk: int = 0
     passes: int = 1
     copies: Mapping[str, int] = field(default_factory=dict)
-    blocks: Mapping[str, int | str] = field(default_factory=dict)
+    blocks: Mapping[str, int] = field(default_factory=dict)
+    split: str = ""
     order: str = ""
     once: tuple[str, ...] = ()
     multicast: tuple[str, ...] = ()
@@ -47,7 +55,9 @@ class PhasePlan:
 
 @dataclass(frozen=True)
 class ClassPlan:
-    """The phases of one class of cores in order, and where the values between them live ("lx" or "scratch")."""
+    """The phases of one class of cores in order, and where the values between them live ("lx" or
+    "scratch").
+    """
 
     cores: tuple[int, ...]
     phases: tuple[PhasePlan, ...]
@@ -65,7 +75,9 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Plan:
-    """All classes of a function with what the search knows about them; cycles and bound are predictions for the device."""
+    """All classes of a function with what the search knows about them; cycles and bound are predictions for
+    the device.
+    """
 
     kernel: str
     device: str
@@ -109,7 +121,7 @@ class Plan:
 
     @property
     def plan_hash(self) -> str:
-        """Digest of the decisions (not of predictions or of the search): equal decisions have equal hashes."""
+        """Digest of the decisions, not of predictions or of the search: equal decisions have equal hashes."""
         decisions = [
             [c.cores, dict(sorted(c.homes.items())), [_decisions(p) for p in c.phases]] for c in self.classes
         ]

@@ -14,7 +14,11 @@ def plan_text(plan: Plan) -> str:
 
 def _lines(plan: Plan) -> Iterator[str]:
     yield f"plan {plan.plan_hash} for {plan.kernel} on {plan.device}"
-    gap = f", {plan.gap:+.1%} over the bound of {plan.bound_cycles:.0f} ({plan.resource})" if plan.bound_cycles else ""
+    gap = (
+        f", {plan.gap:+.1%} over the bound of {plan.bound_cycles:.0f} ({plan.resource})"
+        if plan.bound_cycles
+        else ""
+    )
     yield f"  predicted {plan.predicted_cycles:.0f} cycles{gap}"
     yield f"  candidates: {plan.seen} seen, {plan.pruned} pruned, {plan.simulated} simulated"
     if plan.without:
@@ -45,6 +49,8 @@ def _phase(phase: PhasePlan) -> Iterator[str]:
     yield f"      tile {tiles or 'of one element'}{_order(phase)}"
     if phase.blocks:
         yield f"      blocks {_pairs(phase.blocks)}"
+    if phase.split:
+        yield f"      corelets share out {phase.split}"
     yield f"      copies {_pairs(phase.copies)}, {phase.lx_bytes} bytes of scratchpad, {phase.passes} passes"
     if phase.once:
         yield f"      loaded once: {', '.join(phase.once)}"

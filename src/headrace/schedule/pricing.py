@@ -24,7 +24,8 @@ def rounded(size: int) -> int:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes of device memory by all cores together, and the most one core moves alone each way; `overhead` counts bytes
+    """Bytes of device memory by all cores together, and the most one core moves alone each way; `overhead`
+    counts bytes
     that short runs waste.
     """
 
@@ -54,7 +55,9 @@ def _waste(run_bytes: int, access_bytes: int = 64) -> float:
 def phase_cycles(
     plan: PhasePlan, parts: Mapping[str, float], traffic: Traffic, trips: int, device: Device
 ) -> PhasePlan:
-    """Return the plan with its predicted cycles: the slowest resource, plus the first tile's way in and the last's out."""
+    """Return the plan with its predicted cycles: the slowest resource, plus the first tile's way in and the
+    last's out.
+    """
     every = dict(parts) | {"ddr": memory_cycles(traffic, device)}
     memory = device.memory("global")
     setup = device.unit(units(device).loader).setup_cycles

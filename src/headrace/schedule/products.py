@@ -1,4 +1,6 @@
-"""Contractions that are no matrix products: vectors times vectors, or a matrix read once along its depth, become sums."""
+"""Contractions that are no matrix products: vectors times vectors, or a matrix read once along its depth,
+become sums.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from headrace.schedule.storage import of_access, packed
 
 
 def simplified(compute: Compute, names: Names) -> list[Compute]:
-    """Return the Compute, or what replaces it: factors of one type, sums instead of products with a vector."""
+    """Return the Compute or what replaces it: factors of one type, sums for products with a vector."""
     roles = compute.contraction
     if roles is None:
         return [compute]
@@ -23,7 +25,9 @@ def simplified(compute: Compute, names: Names) -> list[Compute]:
 
 
 def _runs_along_depth(compute: Compute, side: int, names: Names) -> bool:
-    """Whether the matrix factor is contiguous along the depth, so that rows of it can be reduced as they lie."""
+    """Whether the matrix factor is contiguous along the depth, so that rows of it can be reduced as they
+    lie.
+    """
     roles = compute.contraction
     assert roles is not None
     access = compute.ins[side]
@@ -69,7 +73,11 @@ def _rounded(compute: Compute, source: str, wide: str, dtype: str) -> Compute:
     body = [Scalar("in", (), wide, 0)]
     if isinstance(out.init, str):
         ins.append(Access(out.init, axes))
-        body += [Scalar("in", (), dtype, 1), Scalar("arith.extf", (1,), wide), Scalar("arith.addf", (0, 2), wide)]
+        body += [
+            Scalar("in", (), dtype, 1),
+            Scalar("arith.extf", (1,), wide),
+            Scalar("arith.addf", (0, 2), wide),
+        ]
     body.append(Scalar("arith.truncf", (len(body) - 1,), dtype))
     return Compute(dims, tuple(ins), (Out(out.value, axes, len(body) - 1),), tuple(body), where=compute.where)
 
@@ -100,7 +108,9 @@ def _of_one_type(compute: Compute, names: Names) -> list[Compute]:
 
 def _cast(access: Access, target: str, dtype: str, wide: str, compute: Compute) -> Compute:
     used = [a.dim for a in access.axes if a.dim is not None]
-    dims = tuple(replace(d, name=f"{d.name}'{target}", kind="parallel") for d in compute.dims if d.name in used)
+    dims = tuple(
+        replace(d, name=f"{d.name}'{target}", kind="parallel") for d in compute.dims if d.name in used
+    )
     axes = tuple(Axis(None if a.dim is None else f"{a.dim}'{target}", a.offset) for a in access.axes)
     body = (Scalar("in", (), dtype, 0), Scalar(_widening(dtype), (0,), wide))
     return Compute(dims, (Access(access.value, axes),), (Out(target, axes, 1),), body, where=compute.where)

@@ -1,4 +1,6 @@
-"""What a plan means for a graph: the outline of every class again, and storage for the values between phases."""
+"""What a plan means for a graph: the outline of every class again, and storage for the values between
+phases.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from headrace.schedule.storage import Storage
 
 @dataclass(frozen=True)
 class Layout:
-    """A class ready to be built: phases, storage of values between them, and the scratch arguments that takes."""
+    """A class ready to be built: phases, storage of values between them, and the scratch arguments that
+    takes.
+    """
 
     outline: Outline
     homes: Mapping[str, Storage]
@@ -77,7 +81,10 @@ def check(layout: Layout, chosen: ClassPlan, device: Device) -> list[Diagnostic]
     found: list[Diagnostic] = []
     for group, phase in zip(flat_groups(layout.outline.items), chosen.phases, strict=True):
         made = shape(group, layout.outline, layout.homes)
-        found += [Diagnostic(f"phase {phase.name}: {m}", op="plan", hint=hint) for m, hint in _wrong(phase, made, device)]
+        found += [
+            Diagnostic(f"phase {phase.name}: {m}", op="plan", hint=hint)
+            for m, hint in _wrong(phase, made, device)
+        ]
     return found
 
 
@@ -105,18 +112,21 @@ def _wrong(phase: PhasePlan, made: Shape, device: Device) -> Iterator[tuple[str,
     room = device.memory("ct_local").size_bytes
     size = buffer_bytes(phase, made)
     if size > room:
-        yield f"{size} bytes of buffers, but {room} of scratchpad", "make tiles smaller or rotate fewer copies"
+        yield (
+            f"{size} bytes of buffers, but {room} of scratchpad",
+            "make tiles smaller or rotate fewer copies",
+        )
 
 
 def _blocks(phase: PhasePlan, device: Device) -> Iterator[tuple[str, str]]:
     for name, value in phase.blocks.items():
-        if isinstance(value, int) and value < 1:
+        if value < 1:
             yield f"blocks of {value} {name}", "at least 1"
-    if phase.kind == "contract" and phase.blocks.get("split") not in ("columns", "rows"):
-        yield f"corelets split {phase.blocks.get('split')}", "columns or rows"
+    if phase.kind == "contract" and phase.split not in ("columns", "rows"):
+        yield f"corelets split {phase.split}", "columns or rows"
     unit = device.find_unit(phase.unit)
     if unit is not None and unit.matrix is not None and unit.matrix.resident_bytes is not None:
-        count = int(phase.blocks.get("depth", 1)) * int(phase.blocks.get("columns", 1))
+        count = phase.blocks.get("depth", 1) * phase.blocks.get("columns", 1)
         if count > unit.matrix.resident_bytes:
             yield f"a block of {count} elements", f"{phase.unit} keeps {unit.matrix.resident_bytes} bytes"
 

@@ -90,9 +90,7 @@ def _class_plan(
     )
     phases = []
     for number, group in enumerate(flat_groups(made.items)):
-        phases.append(
-            _phase(f"p{number}", group, made, homes, part, device, limits, tally)
-        )
+        phases.append(_phase(f"p{number}", group, made, homes, part, device, limits, tally))
     return ClassPlan(part.cores, tuple(phases), kinds)
 
 
@@ -141,4 +139,3 @@ def _difference(best: PhasePlan, other: PhasePlan) -> str:
     if best.order != other.order:
         changes.append(f"order {best.order} -> {other.order}")
     return "tile " + ", ".join(changes) if changes else "same tile"
-

@@ -12,7 +12,16 @@ from headrace.schedule.multicast import is_shared
 from headrace.schedule.passes import accumulator_dtype, compute_ops, has_lane
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.pricing import Traffic, phase_cycles, rounded
-from headrace.schedule.search_vector import TILE_BYTES, Limits, box, describe, even_step, key, outgoing, run_of
+from headrace.schedule.search_vector import (
+    TILE_BYTES,
+    Limits,
+    box,
+    describe,
+    even_step,
+    key,
+    outgoing,
+    run_of,
+)
 from headrace.schedule.shape import Operand, Shape
 from headrace.schedule.units import units
 
@@ -85,7 +94,7 @@ def _plan(
     split = "points" if points >= device.corelets else "depth"
     made = PhasePlan(
         name, "column", tuple(map(describe, shape.group.computes)), units(device).vector, lane, step, tile,
-        dict(shape.extents), 0, 1, {"in": copies, "out": min(2, copies)}, {"split": split}, multicast=shared,
+        dict(shape.extents), 0, 1, {"in": copies, "out": min(2, copies)}, split=split, multicast=shared,
     )  # fmt: skip
     size = sum(rounded(_box(shape, o, tile) * itemsize(o.dtype)) for o in memory) * copies
     size += sum(rounded(box(o, tile) * itemsize(o.dtype)) for o in outgoing(shape)) * min(2, copies)
@@ -132,7 +141,7 @@ def _priced(plan: PhasePlan, shape: Shape, device: Device, cores: int) -> PhaseP
     for o in shape.outputs:
         if o.storage.kind != "lx":
             traffic = traffic.writing(shape.volume(o), run_of(o, tile), itemsize(o.dtype), cores)
-    overhead = points * (4 * device.signal_cycles + 40) / (1 if plan.blocks["split"] == "depth" else device.corelets)
+    overhead = points * (4 * device.signal_cycles + 40) / (1 if plan.split == "depth" else device.corelets)
     parts = {plan.unit: (share * each + overhead) * trips, units(device).reader: share * sent * trips}
     return phase_cycles(plan, parts, traffic, trips, device)
 

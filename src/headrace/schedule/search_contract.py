@@ -1,4 +1,6 @@
-"""Plans of contraction phases: tile sizes, loop order, which operand stays in the scratchpad, what the corelets split."""
+"""Plans of contraction phases: tile sizes, loop order, which operand stays in the scratchpad, what the
+corelets split.
+"""
 
 from __future__ import annotations
 
@@ -88,9 +90,13 @@ def _choices(space: Space) -> Iterator[Choice]:
     m, n, k = (space.extent(d) for d in (r.row, r.column, r.depth))
     depth, width = block(space)
     corelets = space.device.corelets
-    columns = sorted({n, *(w for w in (width * corelets * f for f in (1, 2, 4, 8, 16)) if w < n)}, reverse=True)
+    columns = sorted(
+        {n, *(w for w in (width * corelets * f for f in (1, 2, 4, 8, 16)) if w < n)}, reverse=True
+    )
     rows = sorted({min(m, s) for s in (m, 1024, 512, 256, 128, 96, 64, 48, 32, 16, 8)}, reverse=True)
-    depths = sorted({k, *(s for s in (depth * 4, depth * 2, depth, depth // 2, depth // 4) if 0 < s < k)}, reverse=True)
+    depths = sorted(
+        {k, *(s for s in (depth * 4, depth * 2, depth, depth // 2, depth // 4) if 0 < s < k)}, reverse=True
+    )
     if not space.limits.retiling:
         rows, columns = rows[:1] + rows[-1:], columns[:1] + columns[-1:]
     for nt in columns:
@@ -99,7 +105,12 @@ def _choices(space: Space) -> Iterator[Choice]:
                 orders = ["column"] if mt >= m and nt >= n else ["column", "row"]
                 for order in orders:
                     for split in ("columns", "rows"):
-                        if split == "columns" and nt // width < corelets or split == "rows" and min(mt, m) < corelets:
+                        if (
+                            split == "columns"
+                            and nt // width < corelets
+                            or split == "rows"
+                            and min(mt, m) < corelets
+                        ):
                             if corelets > 1 and not (nt // width < corelets and mt < corelets):
                                 continue
                         yield Choice(mt, nt, kt, order, split)
@@ -116,7 +127,7 @@ def _plan(name: str, space: Space, choice: Choice, swapped: bool) -> PhasePlan |
     stage = next((s for s in STAGE_ROWS if s <= choice.row and choice.row % s == 0), choice.row)
     if choice.row <= 128:
         stage = choice.row
-    blocks: dict[str, int | str] = {"depth": depth, "columns": width, "rows": stage, "split": choice.split}
+    blocks = {"depth": depth, "columns": width, "rows": stage}
     order = choice.order + ("-swapped" if swapped else "")
     for copies in range(space.limits.copies, 0, -1):
         size = _lx_bytes(space, tile, choice, stage, copies)
@@ -126,11 +137,14 @@ def _plan(name: str, space: Space, choice: Choice, swapped: bool) -> PhasePlan |
         return None
     inputs = [o for o in shape.inputs if o.storage.kind != "lx"]
     shared = tuple(
-        key(o) for o in inputs if space.limits.multicast and is_shared(o.surface.base, space.cores, space.device)
+        key(o)
+        for o in inputs
+        if space.limits.multicast and is_shared(o.surface.base, space.cores, space.device)
     )
     made = PhasePlan(
         name, "contract", tuple(describe(c) for c in shape.group.computes), space.unit, r.column, width, tile,
-        dict(shape.extents), 0, 1, {"in": copies, "out": min(copies, 2)}, blocks, order, (), shared, size,
+        dict(shape.extents), 0, 1, {"in": copies, "out": min(copies, 2)}, blocks, choice.split, order,
+        multicast=shared, lx_bytes=size,
     )  # fmt: skip
     return _priced(made, space, choice)
 
@@ -144,7 +158,7 @@ def _elements(operand: Operand, tile: dict[str, int]) -> int:
 
 
 def _lx_bytes(space: Space, tile: dict[str, int], choice: Choice, stage: int, copies: int) -> int:
-    """Scratchpad bytes: factors (their first and last depth steps have buffers of their own), sums, stages."""
+    """Scratchpad bytes: factors (first and last depth steps have buffers of their own), sums, stages."""
     r, total = space.roles, 0
     steps = _trips(space, tile, (r.depth,))
     row_trips, column_trips = _trips(space, tile, (r.row,)), _trips(space, tile, (r.column,))
@@ -181,7 +195,9 @@ def _priced(plan: PhasePlan, space: Space, choice: Choice) -> PhasePlan:
             size = _loaded(space, operand, tile, choice)
             run = run_of(operand, tile)
             shared = key(operand) in plan.multicast
-            traffic = traffic.reading(size, run, itemsize(operand.dtype), operand.surface.base, shared, space.cores)
+            traffic = traffic.reading(
+                size, run, itemsize(operand.dtype), operand.surface.base, shared, space.cores
+            )
     for operand in space.shape.outputs:
         if operand.storage.kind != "lx":
             run = run_of(operand, tile)
@@ -190,17 +206,26 @@ def _priced(plan: PhasePlan, space: Space, choice: Choice) -> PhasePlan:
     busy, last = _compute_cycles(space, plan, choice)
     busy *= outer * prod(space.extent(d) for d in r.outer_depth)
     first = _first_load(space, tile, plan)
-    drain = memory_cycles(_stage_traffic(space, plan), device) + device.cycles(device.memory("global").latency_ns)
+    drain = memory_cycles(_stage_traffic(space, plan), device) + device.cycles(
+        device.memory("global").latency_ns
+    )
     setup = device.unit(units(device).loader).setup_cycles
     overlap = plan.copies["in"] > 1
     steady = max(memory + last, first + busy) if overlap else memory + busy
     total = steady + drain * (0 if memory + last >= first + busy else 1) + 2 * setup + 300
-    parts = {space.unit: round(busy, 1), "ddr": round(memory, 1), "fill": round(first, 1), "drain": round(drain, 1)}
+    parts = {
+        space.unit: round(busy, 1),
+        "ddr": round(memory, 1),
+        "fill": round(first, 1),
+        "drain": round(drain, 1),
+    }
     return replace(plan, cycles=total, parts=parts)
 
 
 def _loaded(space: Space, operand: Operand, tile: dict[str, int], choice: Choice) -> int:
-    """Elements one core loads of an operand: its volume times the trips of loops inside which it is loaded again."""
+    """Elements one core loads of an operand: its volume times the trips of loops inside which it is loaded
+    again.
+    """
     r = space.roles
     volume = space.shape.volume(operand)
     own = set(operand.surface.dims)
@@ -218,13 +243,17 @@ def _loaded(space: Space, operand: Operand, tile: dict[str, int], choice: Choice
 def _compute_cycles(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, float]:
     """Cycles of the contracting unit of one corelet for the whole phase, and for its last stage of rows."""
     r, device = space.roles, space.device
-    depth, width = int(plan.blocks["depth"]), int(plan.blocks["columns"])
+    depth, width = plan.blocks["depth"], plan.blocks["columns"]
     corelets = device.corelets
     m, n, k = (space.extent(d) for d in (r.row, r.column, r.depth))
     per_row = _row_cycles(space, depth, width)
     fill = _fill_cycles(space, depth, width)
     matrix = device.unit(space.unit).matrix
-    swap = (matrix.swap_cycles + matrix.latency_cycles if matrix is not None else 8) + 3 * device.signal_cycles + 60
+    swap = (
+        (matrix.swap_cycles + matrix.latency_cycles if matrix is not None else 8)
+        + 3 * device.signal_cycles
+        + 60
+    )
     chunks = ceil(k / depth)
     epilogue = _epilogue_cycles(space, width)
 
@@ -238,7 +267,7 @@ def _compute_cycles(space: Space, plan: PhasePlan, choice: Choice) -> tuple[floa
         return count * (sums * normal)
 
     tiles_m, tiles_n = ceil(m / choice.row), ceil(n / choice.column)
-    stage = int(plan.blocks["rows"])
+    stage = plan.blocks["rows"]
     stages = ceil(choice.row / stage)
     one = cycles(choice.row, choice.column, chunks - 1)
     count, each = blocks(stage, choice.column)
@@ -252,11 +281,15 @@ def _row_cycles(space: Space, depth: int, width: int) -> float:
     if unit.matrix is not None:
         link = space.device.find_link(space.unit, units(space.device).vector)
         feeds = units(space.device).feeds
-        cycles = matrix_cycles(depth, width, dtype, unit.matrix, width * itemsize(space.sums), link.bandwidth if link else None)
+        cycles = matrix_cycles(
+            depth, width, dtype, unit.matrix, width * itemsize(space.sums), link.bandwidth if link else None
+        )
         source = space.device.find_link(feeds.activations.kind, space.unit) if feeds else None
         if space.roles.rows.surface.stride(space.roles.depth) > 1:
             return max(cycles, depth)
-        return max(cycles, depth * itemsize(dtype) / source.bandwidth) if source and source.bandwidth else cycles
+        return (
+            max(cycles, depth * itemsize(dtype) / source.bandwidth) if source and source.bandwidth else cycles
+        )
     return depth * ceil(width / space.device.lanes(space.unit, dtype)) * 2.0
 
 
@@ -286,15 +319,24 @@ def _first_load(space: Space, tile: dict[str, int], plan: PhasePlan) -> float:
         if operand.storage.kind != "lx":
             shared = key(operand) in plan.multicast
             traffic = traffic.reading(
-                _elements(operand, tile), run_of(operand, tile), itemsize(operand.dtype), operand.surface.base, shared, space.cores
+                _elements(operand, tile),
+                run_of(operand, tile),
+                itemsize(operand.dtype),
+                operand.surface.base,
+                shared,
+                space.cores,
             )
-    return memory_cycles(traffic, space.device) + space.device.cycles(space.device.memory("global").latency_ns)
+    return memory_cycles(traffic, space.device) + space.device.cycles(
+        space.device.memory("global").latency_ns
+    )
 
 
 def _stage_traffic(space: Space, plan: PhasePlan) -> Traffic:
-    staged = dict(plan.tile) | ({space.roles.row: int(plan.blocks["rows"])} if space.roles.row else {})
+    staged = dict(plan.tile) | ({space.roles.row: plan.blocks["rows"]} if space.roles.row else {})
     traffic = Traffic()
     for operand in space.shape.outputs:
         if operand.storage.kind != "lx":
-            traffic = traffic.writing(_elements(operand, staged), run_of(operand, staged), itemsize(operand.dtype), space.cores)
+            traffic = traffic.writing(
+                _elements(operand, staged), run_of(operand, staged), itemsize(operand.dtype), space.cores
+            )
     return traffic

@@ -23,7 +23,9 @@ TILE_BYTES = (2048, 4096, 8192, 16384, 32768, 65536)
 
 @dataclass(frozen=True)
 class Limits:
-    """What a phase may use: bytes of the scratchpad, copies of streamed buffers, whether loads are shared and kept."""
+    """What a phase may use: bytes of the scratchpad, copies of streamed buffers, whether loads are shared
+    and kept.
+    """
 
     lx_bytes: int
     copies: int = 3
@@ -60,7 +62,9 @@ def lane_of(shape: Shape) -> str | None:
 
 
 def step_size(shape: Shape, lane: str, device: Device) -> int:
-    """Return the lanes of a step: the whole row of a reduction, else what the registers take, a divisor if one is near."""
+    """Return the lanes of a step: the whole row of a reduction, else what the registers take, a divisor if
+    one is near.
+    """
     extent = shape.extents.get(lane, 1)
     if shape.reduced:
         return extent
@@ -75,7 +79,9 @@ def step_size(shape: Shape, lane: str, device: Device) -> int:
 
 
 def even_step(extent: int, most: int, grain: int) -> int:
-    """Return a divisor of the extent not above `most` that wastes few lanes of the last granule, else `most`."""
+    """Return a divisor of the extent not above `most` that wastes few lanes of the last granule, else
+    `most`.
+    """
     issues = [(ceil(s / grain) * (extent // s), -s) for s in range(most, most // 4, -1) if extent % s == 0]
     if issues and min(issues)[0] * 8 <= ceil(extent / grain) * 9:
         return -min(issues)[1]
@@ -83,7 +89,9 @@ def even_step(extent: int, most: int, grain: int) -> int:
 
 
 def tilings(shape: Shape, lane: str, step: int, corelets: int) -> Iterator[dict[str, int]]:
-    """Yield tiles of growing size, dims in loop order; every operand's contiguous dim gets its share of the tile."""
+    """Yield tiles of growing size, dims in loop order; every operand's contiguous dim gets its share of the
+    tile.
+    """
     widest = max((itemsize(o.dtype) for o in (*shape.inputs, *shape.outputs)), default=1)
     runs = {d for o in (*shape.inputs, *shape.outputs) for d, s in o.surface.strides if s == 1} - {lane}
     seen: set[tuple[int, ...]] = set()
@@ -97,7 +105,10 @@ def tilings(shape: Shape, lane: str, step: int, corelets: int) -> Iterator[dict[
             left = max(1, left // tile[lane])
         if not lane or tile[lane] <= step:
             left = max(left, corelets)
-        inner = [*(d for d in runs), *(d for d in reversed(shape.extents) if d != lane and d not in runs)]
+        inner = [
+            *(d for d in runs),
+            *(d for d in reversed(list(shape.extents)) if d != lane and d not in runs),
+        ]
         for dim in inner:
             tile[dim] = _near_divisor(shape.extents[dim], left)
             left = left // tile[dim] if tile[dim] == shape.extents[dim] else 1
@@ -151,7 +162,8 @@ def _plan(
     streamed = [o for o in from_memory if key(o) not in once]
     made = PhasePlan(
         name, "vector", tuple(map(describe, shape.group.computes)), units(device).vector,
-        lane, step, tile, dict(shape.extents), chunk, 1, {"in": copies, "out": copies}, once=once, multicast=shared,
+        lane, step, tile, dict(shape.extents), chunk, 1, {"in": copies, "out": copies},
+        once=once, multicast=shared,
     )  # fmt: skip
     size = sum(rounded(box(o, tile) * itemsize(o.dtype)) for o in streamed) * copies
     size += sum(rounded(shape.volume(o) * itemsize(o.dtype)) for o in from_memory if key(o) in once)

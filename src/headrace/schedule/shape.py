@@ -1,4 +1,6 @@
-"""The iteration space of a phase as hardware walks it: dims merged where memory lets them, operands as addresses."""
+"""The iteration space of a phase as hardware walks it: dims merged where memory lets them, operands as
+addresses.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from dataclasses import dataclass, replace
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.schedule.fuse import Group, Kind
 from headrace.schedule.graph import Axis, Compute, Linear, Value
+from headrace.schedule.names import Names
 from headrace.schedule.outline import Outline, Scope
-from headrace.schedule.statements import Names
 from headrace.schedule.storage import Storage, Surface, index_storage, of_access, packed, restrided, surface
 
 Homes = Mapping[str, Storage]
@@ -19,7 +21,8 @@ Homes = Mapping[str, Storage]
 class Operand:
     """Elements of memory a phase reads or writes.
 
-    `value` is the tensor's name, `use` tells two accesses of one value apart; `storage` says which memory; `index` are
+    `value` is the tensor's name, `use` tells two accesses of one value apart; `storage` says which memory;
+    `index` are
     the indices of a gather or scatter.
     """
 
@@ -35,7 +38,8 @@ class Operand:
 class Shape:
     """A phase over merged dims.
 
-    `extents` lists the dims, large strides first; `merged` says which dim an original dim became part of (those an
+    `extents` lists the dims, large strides first; `merged` says which dim an original dim became part of
+    (those an
     "index" entry reads stay themselves); `reads` names the operand of (Compute number, input number).
     """
 
@@ -88,7 +92,9 @@ def shape(group: Group, outline: Outline, homes: Homes) -> Shape:
             if access.value in made:
                 continue
             place = storage_of(access.value, names, homes)
-            operand = _operand(access.value, names.values[access.value].dtype, place, access.axes, len(inputs))
+            operand = _operand(
+                access.value, names.values[access.value].dtype, place, access.axes, len(inputs)
+            )
             key = (access.value, operand.surface, operand.index and operand.index.surface)
             reads[c, i] = inputs.setdefault(key, operand)
         for o, out in enumerate(compute.outs):
@@ -227,7 +233,9 @@ def _ordered(extents: Mapping[str, int], surfaces: Sequence[Surface]) -> list[st
 
 
 def reduction_kinds(row_bytes: int) -> Callable[[Compute, Scope], Kind]:
-    """Return the rule that tells row reductions from column reductions; rows above `row_bytes` are never one step."""
+    """Return the rule that tells row reductions from column reductions; rows above `row_bytes` are never
+    one step.
+    """
 
     def kind(compute: Compute, scope: Scope) -> Kind:
         reduced = [d for d in compute.dims if d.kind == "reduction"]

@@ -1,6 +1,8 @@
-"""A class body made regular: only Loads, Stores, Computes and Loops are left; copies and inserts become identity Computes.
+"""A class body made regular: only Loads, Stores, Computes and Loops are left; copies and inserts become
+identity Computes.
 
-Dims of extent 1 disappear, reshapes that add or drop axes of extent 1 become renamings, every other reshape stays an
+Dims of extent 1 disappear, reshapes that add or drop axes of extent 1 become renamings, every other reshape
+stays an
 alias of its source's bytes.
 """
 
@@ -71,7 +73,8 @@ def _block(body: tuple[Statement, ...], names: Names) -> Block:
 
 
 def _loop_body(loop: Loop, names: Names) -> Block:
-    """The body of a loop; a carried value is one storage, overwritten by what is yielded at the end of the body.
+    """The body of a loop; a carried value is one storage, overwritten by what is yielded at the end of the
+    body.
 
     A yielded value that is itself carried is saved first, as all carried values change at once.
     """
@@ -104,7 +107,9 @@ def source_of(value: str, names: Names) -> str:
 
 
 def _reshape(statement: Reshape, names: Names) -> list[Compute]:
-    """Make the value a renaming or an alias of its source; a load whose strides do not allow that is copied first."""
+    """Make the value a renaming or an alias of its source; a load whose strides do not allow that is copied
+    first.
+    """
     source = source_of(statement.source, names)
     ours, theirs = names.values[statement.value].shape, names.values[source].shape
     if tuple(e for e in ours if e > 1) == tuple(e for e in theirs if e > 1):

@@ -17,9 +17,11 @@ Kind = Literal["argument", "scratch", "lx", "tile"]
 
 @dataclass(frozen=True)
 class Storage:
-    """Element (a0, a1, ...) of a value lies at base + sum of a_k x strides[k], in elements of `dtype` of memory `name`.
+    """Element (a0, a1, ...) of a value lies at base + sum of a_k x strides[k], in elements of `dtype` of
+    memory `name`.
 
-    `indirect` lists the dims of a gather or scatter: (stride, Indirect), the loaded integer times the stride is added;
+    `indirect` lists the dims of a gather or scatter: (stride, Indirect), the loaded integer times the
+    stride is added;
     `rows` is the extent of the first of them.
     """
 
@@ -37,7 +39,9 @@ def of_access(statement: Load | Store) -> Storage:
     view = statement.view
     found = {i.view_dim for i in statement.indirect}
     strides = tuple(0 if axis is None else view.strides[axis] for axis in statement.axes)
-    direct = [(o, s) for d, (o, s) in enumerate(zip(statement.origin, view.strides, strict=True)) if d not in found]
+    direct = [
+        (o, s) for d, (o, s) in enumerate(zip(statement.origin, view.strides, strict=True)) if d not in found
+    ]
     base = add(view.start, *(scale(o, s) for o, s in direct))
     indirect = tuple((view.strides[i.view_dim], i) for i in statement.indirect)
     rows = view.sizes[statement.indirect[0].view_dim] if statement.indirect else 1
@@ -55,7 +59,9 @@ def packed(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def restrided(shape: Sequence[int], strides: Sequence[int], target: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the strides of the same bytes seen in another shape of equal size, or None if only a copy can do that."""
+    """Return the strides of the same bytes seen in another shape of equal size, or None if only a copy can
+    do that.
+    """
     runs: list[list[int]] = []
     for extent, stride in zip(shape, strides, strict=True):
         if extent == 1:

@@ -21,7 +21,9 @@ from headrace.ir.diagnostics import Diagnostic, HeadraceError
 
 @dataclass(frozen=True)
 class Units:
-    """Kinds: `loader` and `storer` move tiles, `reader` and `writer` serve the `vector` unit; `matrix` may be missing."""
+    """Kinds: `loader` and `storer` move tiles, `reader` and `writer` serve the `vector` unit; `matrix` may
+    be missing.
+    """
 
     loader: str
     storer: str

@@ -1,9 +1,11 @@
-"""The blocks of one contraction tile: weights become resident, rows stream past them, partial sums loop through LX."""
+"""The blocks of one contraction tile: weights become resident, rows stream past them, partial sums loop
+through LX.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from xdsl.dialects import builtin
@@ -54,7 +56,7 @@ def emit_blocks(tile: Blocks, block: Block) -> None:
     emit, width = tile.phase.emit, min(tile.phase.plan.blocks["columns"], tile.columns)
     whole, rest = divmod(tile.columns, width)
     with emit.corelets(tile.phase.corelets) as cl:
-        by_columns = tile.phase.plan.blocks["split"] == "columns"
+        by_columns = tile.phase.plan.split == "columns"
         share = Share(emit, cl, tile.phase.corelets)
         all_rows = (Index(0), Index(block.count))
         some_rows = all_rows if by_columns else share.of(block.count)
@@ -62,7 +64,9 @@ def emit_blocks(tile: Blocks, block: Block) -> None:
         with _blocks(emit, first, count) as number:
             _pipeline(tile, block, number * width, width, some_rows)
         if rest:
-            _pipeline(tile, block, Index(whole * width), rest, share.of(block.count) if by_columns else some_rows)
+            _pipeline(
+                tile, block, Index(whole * width), rest, share.of(block.count) if by_columns else some_rows
+            )
 
 
 @contextmanager
@@ -148,10 +152,18 @@ class _Plumbing:
         """Messages of one row, in the order of the receiving units."""
         roles, block = self.tile.roles, self.block
         fixed = {roles.depth: block.at}
-        found = [Message(self.row_slot, self.tile.rows, {roles.depth: block.extent}, fixed, (roles.row, block.first))]
+        found = [
+            Message(
+                self.row_slot, self.tile.rows, {roles.depth: block.extent}, fixed, (roles.row, block.first)
+            )
+        ]
         if not block.is_first:
-            found.append(Message(self.sum_slot, self.sums(), {"n": self.width}, {"n": self.column}, ("m", block.first)))
-        return found + [self._extra(o, (roles.row, Index(0))) for o in (self.streamed() if block.is_last else [])]
+            found.append(
+                Message(self.sum_slot, self.sums(), {"n": self.width}, {"n": self.column}, ("m", block.first))
+            )
+        return found + [
+            self._extra(o, (roles.row, Index(0))) for o in (self.streamed() if block.is_last else [])
+        ]
 
     def _extra(self, operand: Operand, row: tuple[str, Index] | None) -> Message:
         column = self.tile.roles.column
@@ -198,7 +210,12 @@ def _row_loop(emit: Emitter, share: tuple[Index, Index]) -> Iterator[Index]:
 
 
 def _read(
-    emit: Emitter, pipe: Pipeline, unit: str, once: list[Message], each: list[Message], share: tuple[Index, Index]
+    emit: Emitter,
+    pipe: Pipeline,
+    unit: str,
+    once: list[Message],
+    each: list[Message],
+    share: tuple[Index, Index],
 ) -> None:
     for message in once:
         if message.slot.source == unit:
@@ -272,7 +289,12 @@ def _flat(emit: Emitter, value: SSAValue, work: _Plumbing) -> SSAValue:
 
 
 def _epilogue(
-    emit: Emitter, pipe: Pipeline, work: _Plumbing, sums: SSAValue, known: Mapping[Operand, SSAValue], at: Index
+    emit: Emitter,
+    pipe: Pipeline,
+    work: _Plumbing,
+    sums: SSAValue,
+    known: Mapping[Operand, SSAValue],
+    at: Index,
 ) -> None:
     phase, roles = work.tile.phase, work.tile.roles
     computes = phase.shape.group.computes
@@ -280,7 +302,9 @@ def _epilogue(
     origin = work.tile.origin
     vectors = tuple(covers(c, phase.shape, roles.column) for c in computes)
     steps = Step((), (Pass((), ()),), vectors)
-    row = rows.Row(phase, steps, work.width, known, lambda d: origin.get(d, Index(0)) + place.get(d, Index(0)))
+    row = rows.Row(
+        phase, steps, work.width, known, lambda d: origin.get(d, Index(0)) + place.get(d, Index(0))
+    )
     for operand in work.streamed():
         row.received[operand] = rows.receive(emit, pipe, work.extra_slot(operand))
     row.values[computes[0].outs[0].value] = _result(emit, work, sums, row)

@@ -69,7 +69,9 @@ def apply(emit: Emitter, name: str, args: Sequence[SSAValue], dtype: str, attr: 
 def evaluate(
     emit: Emitter, body: Sequence[Scalar], args: Mapping[int, SSAValue], coordinate: Coordinate
 ) -> list[SSAValue]:
-    """Append the ops of a body; `args` are the values of its inputs by operand number. Returns one value an entry."""
+    """Append the ops of a body; `args` are the values of its inputs by operand number. Returns one value an
+    entry.
+    """
     found: list[SSAValue] = []
     for entry in body:
         match entry.op:
@@ -111,7 +113,8 @@ def generic(
     length = max(n for n, _ in results)
     kinds = [(n,) for n, _ in results]
     empties = [
-        emit.add(mlir.op("tensor.empty")([], mlir.tensor(k, d))) for k, (_, d) in zip(kinds, results, strict=True)
+        emit.add(mlir.op("tensor.empty")([], mlir.tensor(k, d)))
+        for k, (_, d) in zip(kinds, results, strict=True)
     ]
     maps = [_map_of(v, length) for v in operands] + [identity_map()] * len(results)
     scalars = [v.type.element_type for v in operands] + [mlir.element(d) for _, d in results]  # type: ignore[attr-defined]
@@ -158,14 +161,16 @@ def neutral(combiner: str, dtype: str) -> float | int:
         return -1 if dtype != "i1" else 1
     if is_float(dtype):
         return -math.inf if combiner == "max" else math.inf
-    bits = mlir.element(dtype).width.data
+    bits = int(mlir.element(dtype).width.data)
     if bits == 1:
         return 0 if combiner == "max" else 1
     return -(1 << (bits - 1)) if combiner == "max" else (1 << (bits - 1)) - 1
 
 
 def start_of(out: Out, dtype: str) -> float | int:
-    """Return the number a reduction starts from: its initial value if that is a number, else the neutral one."""
+    """Return the number a reduction starts from: its initial value if that is a number, else the neutral
+    one.
+    """
     return out.init if isinstance(out.init, int | float) else neutral(out.combiner or "", dtype)
 
 

@@ -1,4 +1,6 @@
-"""Contraction phases: tile loops over rows, columns and depth, loads where their dims are fixed, blocks in between."""
+"""Contraction phases: tile loops over rows, columns and depth, loads where their dims are fixed, blocks in
+between.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ class Contraction:
         return {d for d in inside if self.plan.tile[d] < self.shape.extents[d]}
 
     def _ready(self, held: set[Operand], left: Sequence[str] | None = None) -> list[Operand]:
-        """Operands not loaded yet that no remaining loop moves; operands of the epilogue with rows wait for its tiles."""
+        """Operands not loaded yet that no remaining loop moves; operands of the epilogue with rows wait for
+        its tiles.
+        """
         moving = self._fixed_after(self.loops() if left is None else left)
         found = []
         for operand in self.shape.inputs:
@@ -94,7 +98,9 @@ class Contraction:
             self._level(rest, inner)
 
     def _load(self, state: State, operands: list[Operand], trips: int, number: Index) -> State:
-        """Emit the loads of operands whose tile is now known, into buffers that rotate over the loop just entered."""
+        """Emit the loads of operands whose tile is now known, into buffers that rotate over the loop just
+        entered.
+        """
         if not operands:
             return state
         held = dict(state.held)
@@ -134,7 +140,9 @@ class Contraction:
                     origin[depth] = number * run.extent + run.start
                     extents[depth] = run.extent
                 inner = replace(state, origin=origin, extents=extents)
-                inner = self._load(inner, self._ready(set(state.held), []) or self._streamed(state), run.count, number)
+                inner = self._load(
+                    inner, self._ready(set(state.held), []) or self._streamed(state), run.count, number
+                )
                 self._tile_blocks(inner, run)
 
     def _streamed(self, state: State) -> list[Operand]:
@@ -143,7 +151,9 @@ class Contraction:
         return [o for o in pair if o not in state.held and o.storage.kind != "lx"]
 
     def _flattened(self, total: int, size: int) -> list[tuple[Run, Origin]]:
-        """Extra depth dims unrolled around the runs of the depth: only the very first and last piece end the sum."""
+        """Extra depth dims unrolled around the runs of the depth: only the very first and last piece end
+        the sum.
+        """
         places: list[Origin] = [{}]
         for dim in self.roles.outer_depth:
             places = [{**p, dim: Index(i)} for p in places for i in range(self.shape.extents[dim])]
@@ -156,7 +166,9 @@ class Contraction:
         return found
 
     def _tile_blocks(self, state: State, run: Run) -> None:
-        """Emit the blocks of one tile: chunks of the depth, the last of the whole sum by stages of result rows."""
+        """Emit the blocks of one tile: chunks of the depth, the last of the whole sum by stages of result
+        rows.
+        """
         depth = state.extents.get(self.roles.depth, 1)
         for chunk in runs(depth, self.plan.blocks["depth"]):
             is_first, is_last = run.is_first and chunk.is_first, run.is_last and chunk.is_last
@@ -168,7 +180,9 @@ class Contraction:
                 if chunk.count > 1:
                     number = stack.enter_context(self.emit.loop(chunk.count, "kc"))
                 at = number * chunk.extent + chunk.start
-                block = Block(at, chunk.extent, Index(0), state.extents.get(self.roles.row, 1), is_first, False)
+                block = Block(
+                    at, chunk.extent, Index(0), state.extents.get(self.roles.row, 1), is_first, False
+                )
                 emit_blocks(self._blocks(state, state, {}, {}), block)
 
     def _results(self, state: State, chunk: Run, is_first: bool) -> None:
@@ -218,19 +232,34 @@ class Contraction:
         return self._blocks(tile_state, state, extras, outs)
 
     def _blocks(
-        self, tile_state: State, state: State, extras: Mapping[Operand, Buffered], outs: Mapping[str, Buffered]
+        self,
+        tile_state: State,
+        state: State,
+        extras: Mapping[Operand, Buffered],
+        outs: Mapping[str, Buffered],
     ) -> Blocks:
         factors = []
         for operand in (self.roles.rows, self.roles.weights):
             if operand.storage.kind == "lx":
-                factors.append(shifted(self.phase.memory.operand(operand, self.shape.extents), tile_state.origin))
+                factors.append(
+                    shifted(self.phase.memory.operand(operand, self.shape.extents), tile_state.origin)
+                )
             else:
                 factors.append(tile_state.held[operand])
-        columns = tile_state.extents.get(self.roles.column, 1)
+        size = tile_state.extents.get(self.roles.column, 1)
+        psum = self._partial_sums()
         return Blocks(
-            self.phase, self.roles, columns, self.sums, factors[0], factors[1], self._partial_sums(), extras, outs,
+            self.phase,
+            self.roles,
+            columns,
+            self.sums,
+            factors[0],
+            factors[1],
+            psum,
+            extras,
+            outs,
             state.origin,
-        )  # fmt: skip
+        )
 
     def _partial_sums(self) -> SSAValue | None:
         """The buffer of partial sums, one for the phase, or None if one chunk is the whole sum."""

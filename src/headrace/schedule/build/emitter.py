@@ -1,4 +1,6 @@
-"""Where KTDF ops are made: an insertion point, constants of the function, loops, corelets, pipelines and transfers."""
+"""Where KTDF ops are made: an insertion point, constants of the function, loops, corelets, pipelines and
+transfers.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ class Box:
 
 @dataclass
 class Reduction:
-    """An open reduction loop: its variable, the accumulators inside, what they become, what they are after it."""
+    """An open reduction loop: its variable, the accumulators inside, what they become, what they are after
+    it.
+    """
 
     number: Index
     carried: list[SSAValue]

@@ -33,7 +33,9 @@ def class_function(
     scratch: Mapping[str, str],
     device: Device,
 ) -> func.FuncOp:
-    """Return the function of one class; `scratch` maps values kept in device memory to their argument's name."""
+    """Return the function of one class; `scratch` maps values kept in device memory to their argument's
+    name.
+    """
     entry = Block(arg_types=[INDEX] * len(args))
     for value, arg in zip(entry.args, args, strict=True):
         value.name_hint = arg.name.removeprefix("%")

@@ -1,4 +1,6 @@
-"""Index values while KTDF is built: constants plus multiples of SSA values, turned into subscripts at the end."""
+"""Index values while KTDF is built: constants plus multiples of SSA values, turned into subscripts at the
+end.
+"""
 
 from __future__ import annotations
 

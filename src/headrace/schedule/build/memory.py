@@ -1,4 +1,6 @@
-"""Memory as one function sees it: views of arguments, scratchpad buffers, numbers per core, boxes of operands."""
+"""Memory as one function sees it: views of arguments, scratchpad buffers, numbers per core, boxes of
+operands.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ Origin = Mapping[str, Index]
 
 @dataclass(frozen=True)
 class Buffered:
-    """An operand as a stage addresses it: a memref whose dims are `dims` (None: extent 1), cornered at `base`.
+    """An operand as a stage addresses it: a memref whose dims are `dims` (None: extent 1), cornered at
+    `base`.
 
     `index` is the buffer of the indices by which it is gathered or scattered.
     """
@@ -57,7 +60,9 @@ class Buffered:
 
 @dataclass
 class Memory:
-    """Views and buffers of one function; `loops` maps the loop variables of the graph in scope to their values."""
+    """Views and buffers of one function; `loops` maps the loop variables of the graph in scope to their
+    values.
+    """
 
     emit: Emitter
     arguments: Mapping[str, SSAValue]
@@ -129,7 +134,9 @@ class Memory:
         return Buffered(memory, tuple(ranked), tuple(self.number(found[p]) for p in place))
 
     def table(self, operand: Operand, extents: Mapping[str, int]) -> Buffered:
-        """Return the table of a gather: the dim of rows first, then the operand's other dims; rows start at row 0."""
+        """Return the table of a gather: the dim of rows first, then the operand's other dims; rows start at
+        row 0.
+        """
         stride, _ = operand.storage.indirect[0]
         dims = [d for d in operand.surface.dims if d in dict(operand.surface.strides)]
         sizes = (operand.storage.rows, *(extents[d] for d in dims))
@@ -138,9 +145,11 @@ class Memory:
         return Buffered(memory, (None, *dims), (Index(0),) * len(sizes))
 
     def _construct(
-        self, arg: str, dtype: str, sizes: tuple[int, ...], strides: tuple[int, ...], start: Linear = Linear()
+        self, arg: str, dtype: str, sizes: tuple[int, ...], strides: tuple[int, ...], start: Linear
     ) -> SSAValue:
-        """A view of an argument from element `start` on; at the head of the function unless a loop moves it."""
+        """A view of an argument from element `start` on; at the head of the function unless a loop moves
+        it.
+        """
         key = (arg, dtype, sizes, strides, start)
         if key in self._views:
             return self._views[key]

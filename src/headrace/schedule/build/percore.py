@@ -12,7 +12,9 @@ from headrace.schedule.graph import Number, PerCore
 
 
 def index(emit: Emitter, value: Number, cores: Sequence[int], core: Index) -> Index:
-    """Return the number on this core: arithmetic on the core number if it is regular, else a map keyed by it."""
+    """Return the number on this core: arithmetic on the core number if it is regular, else a map keyed by
+    it.
+    """
     if not isinstance(value, PerCore):
         return Index(value)
     wanted = list(value.values)

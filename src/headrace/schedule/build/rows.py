@@ -9,11 +9,12 @@ from xdsl.dialects import builtin
 from xdsl.ir import SSAValue
 
 from headrace.ir import ktdf
+from headrace.schedule.bodyops import coordinate
 from headrace.schedule.build import bodies, mlir
 from headrace.schedule.build.emitter import Emitter, Pipeline, Slot
 from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered
-from headrace.schedule.graph import Compute, Linear, Scalar
+from headrace.schedule.graph import Compute, Scalar
 from headrace.schedule.passes import Step, accumulator_dtype, has_lane
 from headrace.schedule.shape import Operand, Shape
 from headrace.schedule.units import Units
@@ -38,7 +39,9 @@ def selected(emit: Emitter, buffers: Sequence[Buffered], number: Index) -> Buffe
         ktdf.SelectMemrefOp.build(operands=[phase, memories], result_types=[memories[0].type]), "copy"
     )
     indices = [b.index for b in buffers if b.index is not None]
-    return Buffered(made, buffers[0].dims, buffers[0].base, selected(emit, indices, number) if indices else None)
+    return Buffered(
+        made, buffers[0].dims, buffers[0].base, selected(emit, indices, number) if indices else None
+    )
 
 
 class Slots:
@@ -178,8 +181,7 @@ class Row:
 
     def coordinate(self, entry: Scalar) -> tuple[SSAValue | None, bool]:
         """Return the index an "index" entry adds up to, outside the lane number."""
-        dim, offset = entry.attr  # type: ignore[misc]
-        assert isinstance(offset, Linear)
+        dim, offset = coordinate(entry)
         found = self.phase.memory.number(offset)
         if dim is None:
             return self.phase.emit.value(found), False
@@ -195,8 +197,10 @@ class Row:
         found = bodies.reduce_row(self.phase.emit, row, out.combiner or "", wide, bodies.start_of(out, wide))
         return self.finished(number, position, compute, found, 1)
 
-    def finished(self, number: int, position: int, compute: Compute, found: SSAValue, elements: int) -> SSAValue:
-        """Emit what turns an accumulator into the result: the initial value from memory, the result's type."""
+    def finished(
+        self, number: int, position: int, compute: Compute, found: SSAValue, elements: int
+    ) -> SSAValue:
+        """Emit what makes an accumulator the result: the initial value from memory, the result's type."""
         emit, out = self.phase.emit, compute.outs[position]
         wide, own = accumulator_dtype(out, compute), compute.body[out.result].dtype
         init = self.phase.shape.reads.get((number, -1 - position))

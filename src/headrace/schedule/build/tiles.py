@@ -14,7 +14,9 @@ from headrace.schedule.build.indices import Index
 
 @dataclass(frozen=True)
 class Part:
-    """Equal tiles: for each tiled dim its first coordinate, how many tiles and their extent; `tile` gives all extents."""
+    """Equal tiles: for each tiled dim its first coordinate, how many tiles and their extent; `tile` gives
+    all extents.
+    """
 
     runs: tuple[tuple[str, int, int, int], ...]
     tile: Mapping[str, int]
@@ -26,7 +28,9 @@ class Part:
 
 
 def parts(extents: Mapping[str, int], tile: Mapping[str, int], unit: Mapping[str, int]) -> list[Part]:
-    """Return the parts of a space, whole tiles first; the tail of a dim with a `unit` is cut once more at its multiple."""
+    """Return the parts of a space, whole tiles first; the tail of a dim with a `unit` is cut once more at
+    its multiple.
+    """
     choices: list[list[tuple[str, int, int, int]]] = []
     for dim, size in tile.items():
         extent, step = extents[dim], unit.get(dim, 1)
@@ -45,7 +49,9 @@ def parts(extents: Mapping[str, int], tile: Mapping[str, int], unit: Mapping[str
 
 @contextmanager
 def tile_loop(emit: Emitter, part: Part, name: str) -> Iterator[tuple[dict[str, Index], Index]]:
-    """Open the loop over the tiles of a part; yields the first coordinate of every dim and the number of the tile."""
+    """Open the loop over the tiles of a part; yields the first coordinate of every dim and the number of
+    the tile.
+    """
     if part.trips == 1:
         yield {dim: Index(start) for dim, start, _, _ in part.runs}, Index(0)
         return

@@ -144,7 +144,7 @@ def _part(phase: Phase, part: Part, kept: Mapping[Operand, Buffered]) -> None:
         for o in results:
             if o.storage.kind == "lx":
                 targets[o.value] = shifted(phase.memory.operand(o, phase.shape.extents), origin)
-        scattered = [(o.index, at_out[o.value].index) for o in inner if o.index is not None]
+        scattered = [(o.index, b) for o in inner if o.index is not None and (b := at_out[o.value].index)]
         if at_in or scattered:
             with emit.pipeline() as pipe, pipe.stage(phase.units.loader):
                 for o, b in [*at_in.items(), *scattered]:
@@ -161,7 +161,9 @@ def shifted(place: Buffered, origin: Mapping[str, Index]) -> Buffered:
 
 
 def results_of(shape: Shape) -> list[Operand]:
-    """Return one operand for each result: the one in the scratchpad, else the scattered one, else the first."""
+    """Return one operand for each result: the one in the scratchpad, else the scattered one, else the
+    first.
+    """
 
     def rank(operand: Operand) -> tuple[bool, bool]:
         return operand.storage.kind != "lx", operand.index is None
