@@ -20,7 +20,7 @@ from headrace.numbers.dtypes import is_float, itemsize, numpy_dtype
 from headrace.numbers.memory import Memory, OutOfMemory
 
 Array = np.ndarray[Any, Any]
-_CARRIERS = {"bf16": np.dtype(np.uint16), "f8E4M3FN": np.dtype(np.uint8)}
+_CARRIERS: dict[str, np.dtype[Any]] = {"bf16": np.dtype(np.uint16), "f8E4M3FN": np.dtype(np.uint8)}
 
 
 @dataclass

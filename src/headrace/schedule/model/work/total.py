@@ -17,7 +17,7 @@ from headrace.schedule.model.work.points import Points, walk
 Key = tuple[str, str]
 
 
-def work_of(classes: Sequence[CoreClass]) -> dict[str, object]:
+def work_of(classes: Sequence[CoreClass]) -> dict[str, int]:
     """The work as `headrace.work` spells it: distinct bytes, MACs by type, lane ops by class and type."""
     read, written = Footprint(), Footprint()
     macs: Counter[str] = Counter()
