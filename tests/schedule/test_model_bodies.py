@@ -381,3 +381,43 @@ def test_equal_statements_are_made_once_and_unused_ones_not_at_all() -> None:
     result = t.let(f"arith.addf {p}, {q} : tensor<4xf32>")
     t.store(result, y, [4], "f32", [zero], [4])
     assert len(computes(check(t.module()))) == 2
+
+
+def convolution(op: str, shapes: tuple[list[int], list[int], list[int]], init: str = "0.0") -> str:
+    """A 2-d convolution or pooling of f32 with stride 2 and dilation 1."""
+    t = Text()
+    zero = t.index(0)
+    image, window, out = shapes
+    values = [t.load(t.view(n, s), s, "f32", [zero] * len(s), s) for n, s in (("x", image), ("w", window))]
+    start = t.fill(init, out, "f32")
+    types = [f"tensor<{kind(s, 'f32')}>" for s in shapes]
+    result = t.let(
+        f"linalg.{op} {{dilations = dense<1> : tensor<2xi64>, strides = dense<2> : tensor<2xi64>}} "
+        f"ins({', '.join(values)} : {types[0]}, {types[1]}) outs({start} : {types[2]}) -> {types[2]}"
+    )
+    t.store(result, t.view("y", out), out, "f32", [zero] * len(out), out)
+    return t.module()
+
+
+def test_a_convolution_is_a_contraction_over_windows() -> None:
+    shapes = ([2, 3, 9, 11], [4, 3, 3, 3], [2, 4, 4, 5])
+    (nest,) = computes(check(convolution("conv_2d_nchw_fchw", shapes, "0.5")))
+    roles = nest.contraction
+    assert roles is not None and (len(roles.m), len(roles.n), len(roles.k)) == (3, 1, 3)
+
+
+def test_a_pooling_is_a_reduction_over_windows() -> None:
+    shapes = ([2, 3, 9, 11], [3, 3], [2, 3, 4, 5])
+    (nest,) = computes(check(convolution("pooling_nchw_max", shapes, "0xFF800000")))
+    assert nest.outs[0].combiner == "max" and nest.contraction is None
+
+
+def test_a_window_map_on_a_computed_tensor_is_refused_with_a_way_out() -> None:
+    text = convolution("pooling_nchw_max", ([2, 3, 9, 11], [3, 3], [2, 3, 4, 5]), "0xFF800000")
+    lines = text.split("\n")
+    at = next(k for k, line in enumerate(lines) if "ktdp.load" in line)
+    name, of = lines[at].split(" = ")[0].strip(), "tensor<2x3x9x11xf32>"
+    lines.insert(at + 1, f"%e = math.exp {name} : {of}")
+    changed = "\n".join(lines[: at + 2] + [x.replace(f"ins({name},", "ins(%e,") for x in lines[at + 2 :]])
+    with pytest.raises(HeadraceError, match="walks a computed tensor"):
+        graph_of(changed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
@@ -16,6 +16,7 @@ from headrace.schedule.model.bodies import argument
 from headrace.schedule.model.bodies.body import Body, Operand
 from headrace.schedule.model.bodies.combiners import Combination, identity, recognise
 from headrace.schedule.model.bodies.regions import Locals, coordinate, evaluate, operand
+from headrace.schedule.model.ops.windows import as_windows
 from headrace.schedule.model.state import Refused, State
 from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, Tensor, through, whole
 
@@ -41,7 +42,10 @@ class Nest:
 
 def structured(state: State, nest: Nest) -> list[AnyTensor]:
     """The results of a structured op, one tensor per out."""
-    extents = _extents(nest)
+    extents = extents_of((*nest.ins, *nest.outs), nest.maps, len(nest.kinds))
+    pairs = [as_windows(state, t, m, extents, nest.op) for t, m in zip(nest.ins, nest.maps, strict=False)]
+    maps = (*(m for _, m in pairs), *nest.maps[len(pairs) :])
+    nest = replace(nest, ins=tuple(t for t, _ in pairs), maps=maps)
     views = _as_views(nest, extents)
     if views is not None:
         return views
@@ -60,7 +64,7 @@ def _prepare(
 ) -> tuple[Body, Locals, tuple[tuple[Axis, ...], ...]]:
     """A body with the inputs entered, and how the outs are walked."""
     body = Body(state.dims(extents, nest.kinds), state.ranges)
-    walks = [_walk(amap, body) for amap in nest.maps]
+    walks = [walk_of(amap, body) for amap in nest.maps]
     local: Locals = {}
     for ssa, tensor, walk in zip(nest.block.args, nest.ins, walks, strict=False):
         if ssa.uses.get_length():
@@ -148,22 +152,23 @@ def _emit(state: State, nest: Nest, body: Body, outs: list[Out]) -> list[AnyTens
     return [whole(o.value, t.shape, t.dtype) for o, t in zip(outs, nest.outs, strict=True)]
 
 
-def _extents(nest: Nest) -> list[int]:
-    """The extent of every dim, from the operands that walk it."""
+def extents_of(tensors: Sequence[AnyTensor], maps: Sequence[AffineMap], count: int) -> list[int]:
+    """The extent of every one of `count` dims, from the operands that walk it."""
     found: dict[int, int] = {}
-    for tensor, amap in zip((*nest.ins, *nest.outs), nest.maps, strict=True):
+    for tensor, amap in zip(tensors, maps, strict=True):
         for extent, expr in zip(tensor.shape, amap.results, strict=True):
             if isinstance(expr, AffineDimExpr):
                 if found.setdefault(expr.position, extent) != extent:
                     raise Refused(f"dim {expr.position} has extent {found[expr.position]} and {extent}")
-    if len(found) != len(nest.kinds):
+    if len(found) != count:
         raise Refused(
             "an iteration dim is walked by no operand alone", "add an operand whose map names the dim"
         )
-    return [found[i] for i in range(len(nest.kinds))]
+    return [found[i] for i in range(count)]
 
 
-def _walk(amap: AffineMap, body: Body) -> tuple[Axis, ...]:
+def walk_of(amap: AffineMap, body: Body) -> tuple[Axis, ...]:
+    """How a map with one dim (plus a number) per axis walks an operand."""
     dims = [Num(0, {d.name: 1}) for d in body.dims]
     try:
         return tuple(coordinate(body, Integer(n, "index")) for n in affine.apply(amap, dims, body.ranges))
@@ -182,7 +187,7 @@ def _as_views(nest: Nest, extents: Sequence[int]) -> list[AnyTensor] | None:
     if not all(y in arguments for y in _yielded(nest)):
         return None
     dims = tuple(Dim(f"#{i}", n, "parallel") for i, n in enumerate(extents))
-    walks = [_walk(amap, Body(dims, {})) for amap in nest.maps]
+    walks = [walk_of(amap, Body(dims, {})) for amap in nest.maps]
     results: list[AnyTensor] = []
     for y, out, walk in zip(_yielded(nest), nest.outs, walks[len(nest.ins) :], strict=True):
         k = arguments.index(y)
