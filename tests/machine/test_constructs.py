@@ -332,3 +332,29 @@ def test_a_channel_the_device_does_not_have_is_a_fault() -> None:
     }"""
     with pytest.raises(HeadraceError, match="no path from SFU to L1LU"):
         samples.image_of(program(body))
+
+
+@pytest.mark.parametrize(("name", "function"), [("sqrt", np.sqrt), ("softplus", lambda x: np.log1p(np.exp(x)))])
+def test_opaque_functions_work_on_numbered_registers(name: str, function) -> None:  # type: ignore[no-untyped-def]
+    body = f"""
+    dataflow.program_unit iter_arg : %me -> (%sfu0) : {{
+      %reg = dataflow.get_local_unit %me {{name = "sfu_reg"}} : index
+      %a = dataflow.get_logical_memory_view %reg, %c64 {{layout_map = #i1}} : index, index, memref<64xf32>
+      %d = dataflow.get_logical_memory_view %reg, %c128 {{layout_map = #i1}} : index, index, memref<64xf32>
+      %x = arith.constant dense<2.0> : vector<64xf32>
+      agen.vector_store %x, %a[0] {{store_order = #i1, store_set = #v64}} : memref<64xf32>, vector<64xf32>
+      dataflow.opaque {{func_name = "{name}", parameter_dictionary = {{elements = "64", type = "f32"}}, read_only_register_dictionary = {{a = "R2"}}, read_write_register_dictionary = {{d = "R4"}}}}
+      %y = agen.vector_load %d[0] {{load_order = #i1, load_set = #v64}} : memref<64xf32>, vector<64xf32>
+      dataflow.send %l1su0, %y : vector<64xf32>
+    }}""" + _copy_out("sfu", "%c2048", "f32")
+    memory = run(program(body, constants="64 128 2048"))
+    np.testing.assert_allclose(array(memory, 8192, (64,), F32), function(F32([2.0] * 64)), rtol=1e-6)
+
+
+def test_an_unknown_opaque_function_is_a_fault() -> None:
+    body = """
+    dataflow.program_unit iter_arg : %me -> (%sfu0) : {
+      dataflow.opaque {func_name = "mystery", parameter_dictionary = {}, read_only_register_dictionary = {}, read_write_register_dictionary = {}}
+    }"""
+    with pytest.raises(HeadraceError, match="unknown function mystery"):
+        samples.image_of(program(body))

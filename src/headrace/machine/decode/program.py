@@ -20,6 +20,7 @@ from headrace.machine.decode.meanings import (
     View,
     Words,
 )
+from headrace.machine.decode.opaque import opaque
 from headrace.machine.decode.reading import (
     affine_map,
     attribute,
@@ -344,6 +345,7 @@ _HANDLERS: dict[str, Any] = {
     "dataflow.get_local_unit": control.local_unit,
     "dataflow.send": ProgramDecoder.send,
     "dataflow.receive": ProgramDecoder.receive,
+    "dataflow.opaque": opaque,
     "dataflow.sync_send": ProgramDecoder.sync_send,
     "dataflow.sync_recv": ProgramDecoder.sync_recv,
     "dataflow.implicit_sync_on_streaming_buffer": ProgramDecoder.rendezvous,

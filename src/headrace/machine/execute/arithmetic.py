@@ -163,6 +163,8 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "erf": special.erf,
     "erfc": special.erfc,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "gelu": lambda x: 0.5 * x * (1 + special.erf(x / np.sqrt(2.0))),
+    "softplus": lambda x: np.logaddexp(x, x.dtype.type(0)),
     "neg": np.negative,
     "negf": np.negative,
     "absf": np.abs,
