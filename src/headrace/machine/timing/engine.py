@@ -137,7 +137,8 @@ class Engine:
     def _open(self, unit: SimulatedUnit, stream: Stream) -> None:
         unit.count_traffic(stream.bytes)
         unit.spend(stream.setup, "setup")
-        unit.stream = Running(self.wiring.phases(unit, stream), stream.count, unit.clock, stream)
+        phases, shape = self.wiring.bind(unit, stream)
+        unit.stream = Running(phases, shape, stream.count, unit.clock, stream)
 
     def _finish(self, unit: SimulatedUnit, running: Running) -> None:
         stream = running.stream

@@ -10,7 +10,7 @@ times are integers and states are complete.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,15 +145,22 @@ class SteadyStates:
             for fifo in unit.stream.fifos:
                 fifos[id(fifo), 0] = fifo
                 waiting += (fifo.sender, fifo.receiver)
-        ordered = sorted(fifos.values(), key=lambda fifo: fifo.number)
+        ordered = sorted(fifos.values(), key=lambda fifo: (fifo.sender, fifo.receiver, fifo.number))
         return [members[number] for number in sorted(members)], ordered
 
-    def _state(self, members: Iterable[SimulatedUnit], fifos: Iterable[Fifo], base: int) -> State:
+    def _state(self, members: Sequence[SimulatedUnit], fifos: Sequence[Fifo], base: int) -> State:
         """All the future of a component depends on, relative to `base`; what is past counts as past."""
-        units = self.units
+        units, places = self.units, {unit.number: place for place, unit in enumerate(members)}
         return (
             tuple(_position(unit, base) for unit in members),
-            tuple(fifo.state(units[fifo.sender].clock, units[fifo.receiver].clock, base) for fifo in fifos),
+            tuple(
+                (
+                    places[fifo.sender],
+                    places[fifo.receiver],
+                    *fifo.state(units[fifo.sender].clock, units[fifo.receiver].clock, base),
+                )
+                for fifo in fifos
+            ),
         )
 
 
@@ -173,7 +180,7 @@ def _position(unit: SimulatedUnit, base: int) -> tuple[int, ...]:
     """Where a unit stands in an iteration of its stream."""
     running = _running(unit)
     start = max(running.start, unit.clock) - base
-    return (id(running.phases), running.phase, running.taken, running.given, start, unit.clock - base)
+    return (running.shape, running.phase, running.taken, running.given, start, unit.clock - base)
 
 
 def _amounts(members: Sequence[SimulatedUnit], clock: int) -> Amounts:
@@ -196,7 +203,7 @@ def _restore(
         running.left -= done
         for cause in CAUSES:
             unit.spent[cause] += next(spent)
-    for fifo, (arrivals, returns, free, free_since) in zip(fifos, queues, strict=True):
+    for fifo, (_, _, arrivals, returns, free, free_since) in zip(fifos, queues, strict=True):
         fifo.arrivals = deque((time + base, duration, granules) for time, duration, granules in arrivals)
         fifo.returns = deque((time + base, granules) for time, granules in returns)
         fifo.returned = sum(granules for _, granules in returns)

@@ -41,6 +41,7 @@ class Running:
     """
 
     phases: list[Ready]
+    shape: int
     left: int
     began: int
     stream: Stream

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 from headrace.machine.timing.activities import Give, Peer, Phase, Stream, Take
 from headrace.machine.timing.fifo import Counter, Fifo
@@ -35,8 +36,9 @@ class Wiring:
                 self.by_place[k, role] = made
         self.fifos: dict[tuple[int, Hashable], Fifo] = {}
         self.counters: dict[tuple[int, Hashable], Counter] = {}
-        self._bound: dict[tuple[int, int], tuple[Stream, list[Ready]]] = {}
-        self._alike: dict[tuple[int, tuple[Phase, ...]], list[Ready]] = {}
+        self._bound: dict[tuple[int, int], tuple[Stream, list[Ready], int]] = {}
+        self._alike: dict[tuple[int, tuple[Phase, ...]], tuple[list[Ready], int]] = {}
+        self._shapes: dict[tuple[Phase, ...], int] = {}
 
     def partner(self, unit: SimulatedUnit, peer: Peer) -> SimulatedUnit | None:
         """Return the simulated unit a peer stands for; None if it has no program."""
@@ -52,15 +54,20 @@ class Wiring:
         """Return the counter of a peer's signals to a unit."""
         return self._counter(_number(self.partner(unit, peer)), unit.number, -peer.cores % self.cores)
 
-    def phases(self, unit: SimulatedUnit, stream: Stream) -> list[Ready]:
-        """Return the phases of a stream with their queues; equal streams of a unit share them."""
+    def bind(self, unit: SimulatedUnit, stream: Stream) -> tuple[list[Ready], int]:
+        """Return the phases of a stream with their queues, shared by equal streams of a unit, and the
+        number of their
+        shape, equal for all units that do the same with partners in the same places.
+        """
         held = self._bound.get((unit.number, id(stream)))
         if held is None:
             alike = (unit.number, stream.phases)
             if alike not in self._alike:
-                self._alike[alike] = [self._ready(unit, phase) for phase in stream.phases]
-            held = self._bound[unit.number, id(stream)] = (stream, self._alike[alike])
-        return held[1]
+                shape = tuple(_from(unit.role[1], phase) for phase in stream.phases)
+                number = self._shapes.setdefault(shape, len(self._shapes))
+                self._alike[alike] = [self._ready(unit, phase) for phase in stream.phases], number
+            held = self._bound[unit.number, id(stream)] = (stream, *self._alike[alike])
+        return held[1], held[2]
 
     def _ready(self, unit: SimulatedUnit, phase: Phase) -> Ready:
         takes = [(self._incoming(unit, take), take.is_whole) for take in phase.takes]
@@ -96,3 +103,14 @@ class Wiring:
 
 def _number(unit: SimulatedUnit | None) -> int:
     return NOBODY if unit is None else unit.number
+
+
+def _from(corelet: int, phase: Phase) -> Phase:
+    """A phase with the corelets of its partners counted from the unit's own."""
+    takes = tuple(replace(take, peer=_seen_from(corelet, take.peer)) for take in phase.takes)
+    gives = tuple(replace(give, peer=_seen_from(corelet, give.peer)) for give in phase.gives)
+    return replace(phase, takes=takes, gives=gives)
+
+
+def _seen_from(corelet: int, peer: Peer) -> Peer:
+    return replace(peer, corelet=peer.corelet - corelet)
