@@ -110,6 +110,11 @@ def engine_override(engine: Engine) -> Iterator[None]:
         _override.pop()
 
 
+def has_override() -> bool:
+    """Whether kernels run on an engine given by a test."""
+    return bool(_override)
+
+
 def _engine() -> Engine:
     if _override:
         return _override[-1]

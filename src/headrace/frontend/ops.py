@@ -70,6 +70,9 @@ VIEWS = frozenset(
 )
 """Movement that moves nothing."""
 
+UNUSUAL_ACCESSES = INDEXED | CONTRACTIONS | {"clone"} | (MOVEMENT - VIEWS)
+"""What most likely keeps a loop nest from becoming a kernel."""
+
 NATIVE = POINTWISE | REDUCTIONS | CONTRACTIONS | INDEXED | MOVEMENT
 """ATen (and prims) operators by name without overload."""
 

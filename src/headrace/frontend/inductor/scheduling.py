@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torch._inductor import ir
 from torch._inductor.codegen.common import BackendFeature
 from torch._inductor.codegen.wrapper import pexpr
-from torch._inductor.scheduler import BaseScheduling, FusedSchedulerNode, SchedulerNode, WhyNoFuse
+from torch._inductor.scheduler import BaseScheduling
 from torch._inductor.utils import sympy_product
 from torch._inductor.virtualized import V
 from torch.utils._ordered_set import OrderedSet
 
-from headrace.frontend.compile import loop_program_to_ktir
-from headrace.frontend.inductor.facts import is_operator, operator_name, source_line
+from headrace.frontend.inductor.definitions import Definition, definition
+from headrace.frontend.inductor.facts import is_operator, operator_name
+from headrace.frontend.inductor.fusion import can_share
 from headrace.frontend.inductor.native import LeaveToHost
 from headrace.frontend.inductor.record import (
     LoopKernel,
     Recorder,
     dtype_name,
     layout_of,
-    program_text,
     storage_elements,
 )
-from headrace.frontend.ops import MOVEMENT, VIEWS
+from headrace.frontend.ops import UNUSUAL_ACCESSES, VIEWS
 from headrace.frontend.session import current_hints
-from headrace.frontend.sizes import with_sizes
 from headrace.ir.diagnostics import HeadraceError
-from headrace.runtime.selection import selection
-
-SILENT = MOVEMENT | {"clone", "full", "iota", "convert_element_type", "to_copy", "unsafe_view", "copy"}
-"""Operators that do not help to name a kernel."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +37,7 @@ class Recorded:
     """
 
     nodes: Sequence[Any]
-    program: dict[str, Any]
+    kernel: Definition
     buffers: list[str]
     sizes: list[Any]
     dead: Any
@@ -67,11 +60,11 @@ class Scheduling(BaseScheduling):  # type: ignore[misc]
 
     def can_fuse_vertical(self, node1: Any, node2: Any) -> bool:
         """Whether the consumer `node2` may join the kernel of `node1`."""
-        return _can_share(node1, node2, is_vertical=True)
+        return can_share(node1, node2, is_vertical=True)
 
     def can_fuse_horizontal(self, node1: Any, node2: Any) -> bool:
         """Whether two nodes that read the same buffer may share a kernel."""
-        return _can_share(node1, node2, is_vertical=False)
+        return can_share(node1, node2, is_vertical=False)
 
     def can_fuse_multi_outputs_template(self, node1: Any, node2: Any) -> bool:
         return False
@@ -118,8 +111,9 @@ class Scheduling(BaseScheduling):  # type: ignore[misc]
         }
         if wishes := current_hints():
             program["hints"] = wishes
-        names = [name for name, _ in arguments]
-        return Recorded(nodes, program, names, [size for size, _ in sizes], dead, _problem(program, sizes))
+        defined, symbols = definition(program, nodes), [size for size, _ in sizes]
+        buffers = [name for name, _ in arguments]
+        return Recorded(nodes, defined, buffers, symbols, dead, defined.problem(symbols))
 
     def _fused_away(self, kernel: LoopKernel, nodes: Sequence[Any]) -> Any:
         """Buffers only this kernel sees."""
@@ -141,7 +135,7 @@ class Scheduling(BaseScheduling):  # type: ignore[misc]
         for member in recorded.nodes:
             member.mark_run()
         V.graph.wrapper_code.generate_kernel_call(
-            _define(recorded.program, recorded.nodes),
+            recorded.kernel.write(),
             recorded.buffers + [pexpr(size) for size in recorded.sizes],
             triton=False,
             device=recorded.nodes[0].get_device(),
@@ -161,30 +155,23 @@ class Scheduling(BaseScheduling):  # type: ignore[misc]
         return 0.0, ""
 
 
-def _problem(program: dict[str, Any], sizes: Sequence[Any]) -> HeadraceError | None:
-    """Why the program cannot be lowered, tried with typical values of dynamic sizes."""
-    hints = [V.graph.sizevars.optimization_hint(size) for size, _ in sizes]
-    try:
-        loop_program_to_ktir(with_sizes({"name": "attempt", **program}, hints), selection().device)
-    except HeadraceError as error:
-        return error
-    return None
-
-
 def _computing(nodes: Sequence[Any]) -> list[frozenset[str]]:
-    """Names of the FX nodes to leave to the host so that the scheduler nodes go: the last one, else all of
-    them."""
+    """Names of the FX nodes to leave to the host so that the scheduler nodes go, in the order of trying.
+
+    First those with unusual accesses, then the last one, then all.
+    """
     last = [member.node.get_origin_node() for member in nodes]
-    every = [node for member in nodes for node in member.node.get_origins()]
+    every = [node for member in nodes for node in member.node.get_origins() if is_operator(node)]
+    unusual = [node for node in every if _base_name(node) in UNUSUAL_ACCESSES]
     choices = [
-        frozenset(node.name for node in some if node is not None and is_operator(node) and _moves(node))
-        for some in (last, every)
+        frozenset(n.name for n in some if n is not None and is_operator(n) and _base_name(n) not in VIEWS)
+        for some in (unusual, last, every)
     ]
     return [choice for choice in choices if choice]
 
 
-def _moves(node: Any) -> bool:
-    return operator_name(node).split(".")[1] not in VIEWS
+def _base_name(node: Any) -> str:
+    return operator_name(node).split(".")[1]
 
 
 def _arguments(kernel: LoopKernel, dead: Any) -> list[tuple[str, str]]:
@@ -192,67 +179,3 @@ def _arguments(kernel: LoopKernel, dead: Any) -> list[tuple[str, str]]:
     read = [(name, "inout" if name in kernel.writes else "in") for name in kernel.reads]
     written = [name for name in kernel.writes if name not in dead and name not in kernel.reads]
     return read + [(name, "inout" if name in kernel.updates else "out") for name in written]
-
-
-def _define(program: dict[str, Any], nodes: Sequence[Any]) -> str:
-    """Writes the kernel's definition unless an equal one stands already; returns its name."""
-    wrapper = V.graph.wrapper_code
-    key = program_text(program)
-    known = wrapper.src_to_kernel.get(key)
-    if known is not None:
-        return str(known)
-    origins = [node for member in nodes for node in member.node.get_origins() if is_operator(node)]
-    operators = tuple(dict.fromkeys(map(operator_name, origins)))
-    name = f"{_short_name(operators)}_{hashlib.sha256(key.encode()).hexdigest()[:8]}"
-    text = program_text({"name": name, **program})
-    facts = program_text({"source": source_line(reversed(origins)), "operators": operators})
-    wrapper.src_to_kernel[key] = name
-    wrapper.define_kernel(name, f"headrace_launcher.load({text!r}, {facts!r})", None, gpu=False)
-    return name
-
-
-def _short_name(operators: Sequence[str]) -> str:
-    """The operators that compute, the first few, as an identifier."""
-    names = [name.split(".")[1].strip("_") for name in operators]
-    telling = [name for name in names if name not in SILENT] or names or ["copy"]
-    return "_".join(dict.fromkeys(telling))[:40].strip("_")
-
-
-def _can_share(first: Any, second: Any, is_vertical: bool) -> bool:
-    if not all(isinstance(node, (SchedulerNode, FusedSchedulerNode)) for node in (first, second)):
-        return False
-    reason = _obstacle(first, second, is_vertical)
-    if reason:
-        WhyNoFuse(first, second)(f"headrace: {reason}")
-    return not reason
-
-
-def _obstacle(first: Any, second: Any, is_vertical: bool) -> str:
-    """Why two nodes cannot share a kernel, "" when they can."""
-    contractions = [node for node in (first, second) if _has_contraction(node)]
-    if contractions:
-        if len(contractions) == 2 or not is_vertical or contractions[0] is not first:
-            return "a contraction takes an epilogue only"
-        if second.is_reduction():
-            return "a contraction and another reduction"
-    equal = V.graph.sizevars.statically_known_equals
-    (_, (outer1, inner1)), (_, (outer2, inner2)) = first.group, second.group
-    match first.is_reduction(), second.is_reduction():
-        case True, True:
-            fits = equal(outer1, outer2) and equal(inner1, inner2)
-        case True, False:
-            fits = equal(outer1, outer2) or (not contractions and equal(outer1 * inner1, outer2))
-        case False, True:
-            fits = equal(outer1, outer2 * inner2) or equal(outer1, outer2)
-        case _:
-            fits = equal(outer1, outer2)
-    return "" if fits else f"domains differ: {first.group[1]} and {second.group[1]}"
-
-
-def _has_contraction(node: Any) -> bool:
-    return any(
-        isinstance(member.node, ir.ComputedBuffer)
-        and isinstance(member.node.data, ir.Reduction)
-        and member.node.data.reduction_type == "dot"
-        for member in node.get_nodes()
-    )
