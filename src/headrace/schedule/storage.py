@@ -1,4 +1,4 @@
-"""Where values lie: bytes of an argument, of a scratch argument or of the scratchpad, addressed by strides."""
+"""Where values lie: in an argument, in a scratch argument or in the scratchpad, addressed by strides."""
 
 from __future__ import annotations
 

@@ -248,18 +248,8 @@ class Contraction:
                 factors.append(tile_state.held[operand])
         size = tile_state.extents.get(self.roles.column, 1)
         psum = self._partial_sums()
-        return Blocks(
-            self.phase,
-            self.roles,
-            columns,
-            self.sums,
-            factors[0],
-            factors[1],
-            psum,
-            extras,
-            outs,
-            state.origin,
-        )
+        fixed = (self.phase, self.roles, size, self.sums)
+        return Blocks(*fixed, factors[0], factors[1], psum, extras, outs, state.origin)
 
     def _partial_sums(self) -> SSAValue | None:
         """The buffer of partial sums, one for the phase, or None if one chunk is the whole sum."""
