@@ -2,8 +2,10 @@
 
 The way of an image through this room: `expand` walks its programs and prices what they do (`prices`,
 `steps`, `transfers`, `access`; `influence` says which integers matter) into `activities`; `fold` makes
-classes of alike cores; `engine` runs one core of each class (`unit`, `fifo`, `fluid`, `steady`); `result`
-accounts for every cycle.
+classes of alike cores; `engine` runs one core of each class (`unit`, `fifo`, `wiring`; `inflight` and
+`fluid` for what shares device memory, ports and rings) and leaps where it can: `steady` and `solve` over
+iterations of coupled streams, `rounds` over rounds of the whole schedule; `result` and `movers` account for
+every cycle, `deadlock` says who waits for whom.
 """
 
 from headrace.machine.timing.result import Interval, Timing, UnitTime
