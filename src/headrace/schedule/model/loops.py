@@ -15,6 +15,7 @@ from headrace.schedule.model.algebra import number as nm
 from headrace.schedule.model.algebra.number import NotLinear, Num
 from headrace.schedule.model.bodies.body import Body, linear
 from headrace.schedule.model.bodies.combiners import identity
+from headrace.schedule.model.bounds import Bounds, bounds_of, parted
 from headrace.schedule.model.dissolve.attempt import dissolved
 from headrace.schedule.model.state import Binding, Refused, Split, State
 from headrace.schedule.model.statements import defined
@@ -25,19 +26,10 @@ UNROLL_LIMIT = 1024
 Run = Callable[[State, Block], None]
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """A loop's numbers: start and trip per tile, step."""
-
-    start: Num
-    step: int
-    trip: nm.Const
-
-
 def for_op(state: State, op: Operation, run: Run) -> list[Binding]:
     """The results of an scf.for."""
     inits = [state.get(v) for v in list(op.operands)[3:]]
-    return run_loop(state, op, _bounds(state, op), inits, run)
+    return run_loop(state, op, bounds_of(state, op), inits, run)
 
 
 def run_loop(state: State, op: Operation, bounds: Bounds, inits: list[Binding], run: Run) -> list[Binding]:
@@ -56,7 +48,7 @@ def run_loop(state: State, op: Operation, bounds: Bounds, inits: list[Binding], 
             raise
         mark.restore(state)
         flips = reason.flips
-    for halves in (_parted(bounds, name, flip) for flip in flips):
+    for halves in (parted(bounds, name, flip) for flip in flips):
         if halves is not None:
             return run_loop(state, op, halves[1], run_loop(state, op, halves[0], inits, run), run)
     if isinstance(bounds.trip, np.ndarray):
@@ -67,33 +59,6 @@ def run_loop(state: State, op: Operation, bounds: Bounds, inits: list[Binding], 
             "use additions and multiplications by constants on the loop variable",
         )
     return _iterations(state, block, bounds, inits, run)
-
-
-def _bounds(state: State, op: Operation) -> Bounds:
-    low, high, step = (state.integer(v) for v in list(op.operands)[:3])
-    by = state.fixed(step)
-    if by <= 0:
-        raise Refused(f"the step of this loop is {by}", "loops step upwards")
-    span = nm.sub(high, low)
-    if not span.is_constant:
-        raise NotLinear(tuple(span.terms))
-    return Bounds(low, by, nm.tidy(np.maximum(-(-np.asarray(span.const) // by), 0)))
-
-
-def _parted(bounds: Bounds, name: str, flip: Num) -> tuple[Bounds, Bounds] | None:
-    """The iterations before and from where `flip` changes its sign; None when that does not part them."""
-    factor = flip.terms.get(name, 0)
-    if len(flip.terms) != 1 or not factor or not bounds.start.is_constant:
-        return None
-    first = np.asarray(flip.const + factor * bounds.start.const)
-    by = abs(factor) * bounds.step
-    count = (by - 1 - first) // by if factor > 0 else first // by + 1
-    before = nm.tidy(np.clip(count, 0, bounds.trip))
-    if nm.same(before, 0) or nm.same(before, bounds.trip):
-        return None
-    start = nm.add(bounds.start, nm.number(np.asarray(before) * bounds.step))
-    rest = nm.tidy(np.asarray(bounds.trip) - before)
-    return Bounds(bounds.start, bounds.step, before), Bounds(start, bounds.step, rest)
 
 
 @dataclass(frozen=True)
@@ -110,6 +75,7 @@ class _Mark:
         return _Mark(len(state.block), dict(state.values), len(state.diagnostics), state.stores.copy())
 
     def restore(self, state: State) -> None:
+        """Take back what was emitted since."""
         del state.block[self.statements :]
         del state.diagnostics[self.findings :]
         state.stores = self.stores

@@ -10,8 +10,10 @@ from xdsl.ir import Operation
 from xdsl.ir.affine import AffineMap
 
 from headrace.schedule.model.attributes import dtype_of, literal, static_shape
+from headrace.schedule.model.bodies.scalars import integer
 from headrace.schedule.model.ops import slices
 from headrace.schedule.model.ops.layout import insert, reshape
+from headrace.schedule.model.ops.pointwise import apply
 from headrace.schedule.model.ops.structured import Nest, structured
 from headrace.schedule.model.state import Binding, Refused, State
 from headrace.schedule.model.tensors import (
@@ -87,9 +89,16 @@ def _concat(state: State, op: Operation) -> AnyTensor:
     return result
 
 
-def _dim(state: State, op: Operation) -> Binding:
-    from headrace.schedule.model.bodies.scalars import integer
+def _bitcast(state: State, op: Operation) -> Binding:
+    tensor = state.tensor(op.operands[0])
+    return apply(state, "arith.bitcast", [tensor], tensor.shape, dtype_of(op.results[0].type), None, op)
 
+
+def _rank(state: State, op: Operation) -> Binding:
+    return integer(len(state.tensor(op.operands[0]).shape), "index")
+
+
+def _dim(state: State, op: Operation) -> Binding:
     return integer(state.tensor(op.operands[0]).shape[state.fixed(state.integer(op.operands[1]))], "index")
 
 
@@ -115,6 +124,8 @@ _HANDLERS: dict[str, Callable[[State, Operation], Binding]] = {
     "from_elements": _from_elements,
     "concat": _concat,
     "pad": slices.pad,
+    "bitcast": _bitcast,
     "dim": _dim,
+    "rank": _rank,
     "generate": _generate,
 }

@@ -36,6 +36,7 @@ class Nest:
 
     @property
     def out_arguments(self) -> tuple[SSAValue, ...]:
+        """The block arguments that stand for the outs."""
         given = self.accumulators
         return tuple(self.block.args)[len(self.ins) :] if given is None else given
 

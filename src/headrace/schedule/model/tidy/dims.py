@@ -19,12 +19,14 @@ class _Sets:
         self.nests: dict[Node, frozenset[int]] = {}
 
     def root(self, node: Node) -> Node:
+        """The node that stands for a node's set."""
         while (up := self.parent.setdefault(node, node)) != node:
             self.parent[node] = self.parent[up]
             node = up
         return node
 
     def join(self, a: Node, b: Node) -> None:
+        """Make two sets one, unless that joined two dims of one Compute."""
         a, b = self.root(a), self.root(b)
         left, right = self.nests.get(a, frozenset()), self.nests.get(b, frozenset())
         if a != b and not left & right:

@@ -1,0 +1,49 @@
+"""The numbers of a loop, and where to part it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import Operation
+
+from headrace.schedule.model.algebra import number as nm
+from headrace.schedule.model.algebra.number import NotLinear, Num
+from headrace.schedule.model.state import Refused, State
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A loop's numbers: start and trip per tile, step."""
+
+    start: Num
+    step: int
+    trip: nm.Const
+
+
+def bounds_of(state: State, op: Operation) -> Bounds:
+    """The numbers of an scf.for."""
+    low, high, step = (state.integer(v) for v in list(op.operands)[:3])
+    by = state.fixed(step)
+    if by <= 0:
+        raise Refused(f"the step of this loop is {by}", "loops step upwards")
+    span = nm.sub(high, low)
+    if not span.is_constant:
+        raise NotLinear(tuple(span.terms))
+    return Bounds(low, by, nm.tidy(np.maximum(-(-np.asarray(span.const) // by), 0)))
+
+
+def parted(bounds: Bounds, name: str, flip: Num) -> tuple[Bounds, Bounds] | None:
+    """The iterations before and from where `flip` changes its sign; None when that does not part them."""
+    factor = flip.terms.get(name, 0)
+    if len(flip.terms) != 1 or not factor or not bounds.start.is_constant:
+        return None
+    first = np.asarray(flip.const + factor * bounds.start.const)
+    by = abs(factor) * bounds.step
+    count = (by - 1 - first) // by if factor > 0 else first // by + 1
+    before = nm.tidy(np.clip(count, 0, bounds.trip))
+    if nm.same(before, 0) or nm.same(before, bounds.trip):
+        return None
+    start = nm.add(bounds.start, nm.number(np.asarray(before) * bounds.step))
+    rest = nm.tidy(np.asarray(bounds.trip) - before)
+    return Bounds(bounds.start, bounds.step, before), Bounds(start, bounds.step, rest)
