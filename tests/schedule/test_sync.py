@@ -89,6 +89,13 @@ def test_what_is_loaded_once_before_a_loop_is_signalled_once() -> None:
     assert found == (Edge(Pair("P", "C"), (), 0, 1),)
 
 
+def test_a_loop_of_varying_length_keeps_its_copies_and_drains() -> None:
+    x = Buffer("x", "f16", (8,), 2)
+    stages = touch("P", x, mod(over("j"), 2), ZERO, 8, True), touch("C", x, mod(over("j"), 2), ZERO, 8, False)
+    triangle = loop("i", 4, Loop(Var("j"), ZERO, over("i") + 1, ONE, stages))
+    assert Edge(Pair("C", "P"), (0, 0), 1, 0, 2, (0, 0)) in edges((triangle,))
+
+
 def test_disjoint_boxes_need_no_signal() -> None:
     x = Buffer("x", "f16", (8,))
     assert edges((touch("P", x, ZERO, ZERO, 4, True), touch("C", x, ZERO, Expr(4), 4, False))) == ()
@@ -126,7 +133,7 @@ def program(block: Block, found: tuple[Edge, ...], unit: str, copies: dict[str, 
             here = (*path, position)
             steps(placed.before[here])
             if isinstance(item, Loop):
-                for k in range(value(item.high, at)):
+                for k in range(max(0, value(item.high, at))):
                     run(item.body, here, {**at, item.var.name: k})
             elif item.unit == unit:
                 (node,) = item.body
@@ -185,8 +192,12 @@ def random_block(
     items: list[Stage | Loop] = []
     for k in range(rng.randint(1, 3)):
         if depth < 3 and rng.random() < 0.45:
-            name, count = f"v{depth}{k}{rng.randint(0, 99)}", rng.randint(1, 4)
-            items.append(loop(name, count, *random_block(rng, depth + 1, [*scope, (name, count)], buffers)))
+            name, count = f"v{depth}{k}{rng.randint(0, 99)}", rng.randint(0, 4)
+            inner = random_block(rng, depth + 1, [*scope, (name, count)], buffers)
+            high = Expr(count)
+            if scope and rng.random() < 0.3:  # as many iterations as the loop around has done
+                high = over(rng.choice(scope)[0]) + rng.randint(0, 1)
+            items.append(Loop(Var(name), ZERO, high, ONE, inner))
             continue
         buffer = rng.choice(buffers)
         copy, row = ZERO, ZERO

@@ -37,6 +37,14 @@ class Edge:
     around: Path | None = None
 
 
+@dataclass(frozen=True, order=True)
+class Apart:
+    """The fewest iterations between two meetings; not exact: 1, because nothing better is known."""
+
+    iterations: int
+    is_exact: bool = True
+
+
 @dataclass(frozen=True, eq=False)
 class Conflict:
     """Access of the sender at path `first`, of the receiver at path `second`, that may touch the same bytes.
@@ -49,7 +57,7 @@ class Conflict:
     first: Path
     second: Path
     together: Callable[[int], bool]
-    apart: Callable[[int, int], int | None]
+    apart: Callable[[int, int], Apart | None]
 
 
 @dataclass
@@ -111,18 +119,27 @@ def _block(pair: Pair, block: Path, conflicts: list[Conflict]) -> _Found:
             across.append(c)
     children = {p: _block(pair, (*block, p), own) for p, own in sorted(inside.items())}
     if depth and not across and len(children) == 1:
-        return _widen(next(iter(children.values())), depth)
+        child = next(iter(children.values()))
+        if child.home is None or _widen(child.home, depth):
+            return child
     return _own(pair, block, across, children)
 
 
-def _widen(child: _Found, depth: int) -> _Found:
-    """Let the only signalling loop of a block carry its credits across iterations of the loop around, too."""
-    home = child.home
-    if home is not None:
-        distance = _least(c.apart(depth - 1, len(home.block)) for c in home.conflicts)
-        home.distance = _least((home.distance, distance))
-        home.outer = depth - 1
-    return child
+def _widen(home: _Home, depth: int) -> bool:
+    """Let the only signalling loop of a block carry its credits across iterations of the loop around, too.
+
+    False if that would cost more than it gives: fewer credits than the loop can have by itself, or a signal in each
+    iteration for what the loop around can order as well.
+    """
+    found = _least(c.apart(depth - 1, len(home.block)) for c in home.conflicts)
+    if found is not None:
+        if home.distance is None and not found.is_exact:
+            return False
+        if home.distance is not None and found.iterations < home.credits:
+            return False
+        home.distance = min(found.iterations, home.distance or found.iterations)
+    home.outer = depth - 1
+    return True
 
 
 def _own(pair: Pair, block: Path, across: list[Conflict], children: dict[int, _Found]) -> _Found:
@@ -143,7 +160,8 @@ def _own(pair: Pair, block: Path, across: list[Conflict], children: dict[int, _F
     receives = [c.second[depth] for c in carried] + [j for _, j in kept] + anchors
     distance = _least(c.apart(depth - 1, depth) for c in carried)
     is_mixed = bool(kept or anchors)
-    found.home = _Home(block, max(sends), min(receives), is_mixed, carried, depth - 1, distance)
+    credits = None if distance is None else distance.iterations
+    found.home = _Home(block, max(sends), min(receives), is_mixed, carried, depth - 1, credits)
     return found
 
 
@@ -154,7 +172,7 @@ def _finish(pair: Pair, home: _Home | None) -> list[Edge]:
     return [Edge(pair, home.block, home.send, home.receive, home.credits, around)]
 
 
-def _least(distances: Iterable[int | None]) -> int | None:
+def _least(distances: Iterable[Apart | None]) -> Apart | None:
     return min((d for d in distances if d is not None), default=None)
 
 

@@ -12,7 +12,7 @@ from headrace.schedule.lower.order.chains import is_chained
 from headrace.schedule.lower.order.distance import Trips, shortest
 from headrace.schedule.lower.order.overlap import Meeting, meeting
 from headrace.schedule.lower.tree import Block, Buffer
-from headrace.schedule.sync import Conflict, Edge, Pair, order
+from headrace.schedule.sync import Apart, Conflict, Edge, Pair, order
 
 Aliases = frozenset[frozenset[Buffer]]
 """Pairs of buffers that share addresses."""
@@ -131,7 +131,7 @@ def _conflict(first: Access, second: Access, meet: Meet, longest: int) -> Confli
         found = meet(0, depth, False)
         return found is not None and found.at({})
 
-    def apart(outer: int, depth: int) -> int | None:
+    def apart(outer: int, depth: int) -> Apart | None:
         found = meet(outer, depth, True)
         return None if found is None else shortest(found, [_trips(r) for r in first.loops[outer:depth]])
 

@@ -9,8 +9,12 @@ import numpy as np
 
 from headrace.schedule.lower.index import Number, Var, entries
 from headrace.schedule.lower.order.overlap import Meeting
+from headrace.schedule.sync import Apart
 
 SEARCH_LIMIT = 1 << 18
+
+UNKNOWN_REACH = 1 << 12
+"""Iterations looked ahead in an outermost loop of unknown length: beyond the period of every rotation."""
 
 
 @dataclass(frozen=True)
@@ -21,16 +25,15 @@ class Trips:
     count: Number | None
 
 
-def shortest(meeting: Meeting, nest: Sequence[Trips]) -> int | None:
-    """Return the smallest number of iterations of the whole nest after which the second access meets the
-    first.
+def shortest(meeting: Meeting, nest: Sequence[Trips]) -> Apart | None:
+    """Return the fewest iterations of the whole nest after which the second access meets the first.
 
     The nest runs row-major, outermost loop first, and the outermost loop advances by at least one iteration.
     None: they never meet. Too large or unknown searches answer 1, which is always safe.
     """
-    if any(trips.count is None for trips in nest):
-        return 1 if _may_meet(meeting, nest) else None
-    counts = [trips.count for trips in nest]
+    if any(trips.count is None for trips in nest[1:]):
+        return Apart(1, is_exact=False) if _may_meet(meeting, nest) else None
+    counts = [1 if trips.count is None else trips.count for trips in nest]
     candidates = [_candidates(meeting, trips, is_outer=k == 0) for k, trips in enumerate(nest)]
     if any(len(c) == 0 for c in candidates):
         return None
@@ -38,7 +41,7 @@ def shortest(meeting: Meeting, nest: Sequence[Trips]) -> int | None:
     for c in candidates:
         size *= len(c)
     if size > SEARCH_LIMIT:
-        return 1
+        return Apart(1, is_exact=False)
     grids = [g.reshape(1, -1) for g in np.meshgrid(*candidates, indexing="ij")]
     distances = {trips.var: grid for trips, grid in zip(nest, grids, strict=True)}
     meets = meeting.mask(distances)
@@ -46,17 +49,15 @@ def shortest(meeting: Meeting, nest: Sequence[Trips]) -> int | None:
         return None
     linear = np.zeros((1, 1), dtype=np.int64)
     for count, grid in zip(counts, grids, strict=True):
-        assert count is not None
         linear = linear * np.array(entries(count))[:, None] + grid
     meets, linear = np.broadcast_arrays(meets, linear)
     found = linear[meets & (linear > 0)]
-    return max(1, int(found.min())) if found.size else None
+    return Apart(max(1, int(found.min()))) if found.size else None
 
 
 def _candidates(meeting: Meeting, trips: Trips, *, is_outer: bool) -> np.ndarray:
     """Return the distances along one loop worth trying."""
-    assert trips.count is not None
-    reach = max(entries(trips.count)) - 1
+    reach = UNKNOWN_REACH if trips.count is None else max(entries(trips.count)) - 1
     low, high = (1, reach) if is_outer else (-reach, reach)
     if not _matters(meeting, trips.var):
         return np.arange(low, min(low, high) + 1)
