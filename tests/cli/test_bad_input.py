@@ -60,6 +60,47 @@ def test_a_type_error_is_found_before_anything_runs(capsys: pytest.CaptureFixtur
     assert "tensor<127xf32>" in said and f"{kernel}:" in said
 
 
+WRONG = {
+    "grid of none": ("grid = [2]", "grid = [0]", "no list of positive integers"),
+    "negative grid": ("grid = [2]", "grid = [-1]", "no list of positive integers"),
+    "empty grid": ("grid = [2]", "grid = []", "no list of positive integers"),
+    "number as grid": ("grid = [2]", "grid = 2", "no list of positive integers"),
+    "fractional grid": ("grid = [2]", "grid = [2.0]", "no list of positive integers"),
+    "grid of billions": ("grid = [2]", "grid = [1000000000]", "1000000000 tiles"),
+    "negative size": ("sizes: [256]", "sizes: [-1]", "size -1 is negative"),
+    "endless stride": ("strides: [1]", "strides: [9223372036854775807]", "past 64 bits"),
+    "endless constant": ("constant 128 :", "constant 99999999999999999999 :", "does not fit 64 bits"),
+    "endless tensors": ("256", "1000000000000", "out of device memory"),
+}
+
+
+@pytest.mark.parametrize("change", WRONG)
+@pytest.mark.parametrize("engine", ["machine", "reference"])
+def test_a_number_that_makes_no_sense_is_refused_by_both_engines(
+    capsys: pytest.CaptureFixture[str], kernel: Path, change: str, engine: str
+) -> None:
+    old, new, said = WRONG[change]
+    kernel.write_text(VECTOR_ADD.replace(old, new))
+    if change == "endless tensors":
+        kernel.write_text(kernel.read_text().replace("255 - i", "999999999999 - i"))
+    assert said in refused(capsys, "run", kernel, "--engine", engine)
+
+
+def test_a_type_that_no_unit_computes_is_named_with_its_op(
+    capsys: pytest.CaptureFixture[str], kernel: Path
+) -> None:
+    kernel.write_text(VECTOR_ADD.replace("f32", "f64"))
+    for device in ("sample", "spyre"):
+        said = refused(capsys, "run", kernel, "--device", device)
+        assert "arith.addf" in said and "type f64" in said and "SFU computes" in said
+
+
+def test_a_kernel_that_does_nothing_runs(capsys: pytest.CaptureFixture[str], kernel: Path) -> None:
+    kernel.write_text("func.func @f() attributes {grid = [1]} {\n  return\n}\n")
+    assert exit_code(["run", str(kernel)]) == 0
+    assert "ratio" not in capsys.readouterr().out
+
+
 def test_an_unknown_device_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     said = refused(capsys, "run", SOFTMAX, "--device", "spire")
     assert "spire" in said and "spyre" in said and "tiny" in said

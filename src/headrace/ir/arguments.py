@@ -108,12 +108,29 @@ def host_function(module: ModuleOp) -> FuncOp | None:
     return None
 
 
+MOST_TILES = 1 << 20
+"""More compute tiles than that nobody can run in a day here."""
+
+
 def grid(function: FuncOp, default: int = 1) -> tuple[int, ...]:
-    """The compute tiles along every grid dim; `(default,)` without a `grid` attribute."""
+    """The compute tiles along every grid dim; `(default,)` without a `grid` attribute.
+
+    HeadraceError for a grid that is no list of positive integers, or of more than MOST_TILES tiles.
+    """
     attribute = function.attributes.get("grid")
-    if not isinstance(attribute, ArrayAttr):
+    if attribute is None:
         return (default,)
-    return tuple(n.value.data for n in attribute.data if isinstance(n, IntegerAttr))
+    numbers = list(attribute) if isinstance(attribute, ArrayAttr) else []
+    tiles = tuple(n.value.data for n in numbers if isinstance(n, IntegerAttr))
+    if not tiles or len(tiles) < len(numbers) or min(tiles) < 1:
+        message = f"the grid {attribute} is no list of positive integers"
+        raise HeadraceError(
+            Diagnostic(message, location(function), function.name, "write grid = [8] or [4, 2]")
+        )
+    if math.prod(tiles) > MOST_TILES:
+        message = f"the grid {list(tiles)} has {math.prod(tiles)} tiles, more than {MOST_TILES}"
+        raise HeadraceError(Diagnostic(message, location(function), function.name, "let a tile do more"))
+    return tiles
 
 
 def argument_name(function: FuncOp, position: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -14,7 +15,7 @@ def verify(module: Operation) -> list[Diagnostic]:
     """Every violated rule of every op, then every use its definition does not dominate; empty when well-
     formed.
     """
-    found = [d for op in module.walk() if (d := _check(op)) is not None]
+    found = [d for op in module.walk() for d in (_check(op), _check_numbers(op)) if d is not None]
     for op, i in undominated(module):
         name = _name(op.operands[i])
         found.append(
@@ -23,6 +24,15 @@ def verify(module: Operation) -> list[Diagnostic]:
             )
         )
     return found
+
+
+def _check_numbers(op: Operation) -> Diagnostic | None:
+    """An index is a 64-bit number; nobody else looks at the size of a literal of that type."""
+    for number in op.properties.values():
+        if isinstance(number, IntegerAttr) and isinstance(number.type, IndexType):
+            if not -(1 << 63) <= number.value.data < 1 << 63:
+                return Diagnostic(f"{number.value.data} does not fit 64 bits", location(op), op.name)
+    return None
 
 
 def _check(op: Operation) -> Diagnostic | None:

@@ -80,12 +80,16 @@ def bind(
                 continue
             key, array = given.get(argument.name, (argument.name, None))
             if array is None:
+                _require_room(argument, memory)
                 array = _initial(argument, seed + position, is_seeded=inputs is None)
             _place(binding, key, argument, np.ascontiguousarray(array), memory)
         _bind_constants(binding, inputs or {}, memory)
     except OutOfMemory as error:
         binding.release(memory)
         raise HeadraceError(str(error), hint="use smaller inputs or a device with more memory") from None
+    except MemoryError as error:
+        binding.release(memory)
+        raise HeadraceError(f"out of memory of this computer: {error}", hint="use smaller inputs") from None
     except BaseException:
         binding.release(memory)
         raise
@@ -184,6 +188,13 @@ def _bind_constants(binding: Binding, inputs: Mapping[str, Any], memory: Memory)
         from headrace.numbers.dtypes import dtype_name
 
         binding.arrays[key] = (address, names.get(array.dtype) or dtype_name(array.dtype), array.shape)
+
+
+def _require_room(argument: Argument, memory: Memory) -> None:
+    """OutOfMemory for an argument larger than all that is free, before an array of that size is made."""
+    need = math.prod(argument.shape) * itemsize(argument.dtype)
+    if need > memory.free_bytes:
+        memory.allocate(need)
 
 
 def _initial(argument: Argument, seed: int, is_seeded: bool) -> Array:

@@ -71,7 +71,8 @@ def _machine_lines(data: Mapping[str, Any]) -> list[str]:
         else f"  cycles     {data['cycles']:,}, {data['time_us']:,.1f} us"
     ]
     if bound:
-        lines.append(f"  bound      {bound['cycles']:,.0f} by {bound['resource']}; ratio {data['ratio']:.3f}")
+        ratio = f"; ratio {data['ratio']:.3f}" if data["ratio"] is not None else ""
+        lines.append(f"  bound      {bound['cycles']:,.0f} by {bound['resource']}{ratio}")
     moved = ", ".join(f"{name} {count:,}" for name, count in data["bytes"].items())
     lines.append(f"  bytes      {moved}")
     lines.append(f"  LX peak    {data['lx_peak_bytes']:,} bytes a core")

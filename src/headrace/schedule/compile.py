@@ -15,6 +15,7 @@ from headrace.schedule.lower import lower
 from headrace.schedule.model import model
 from headrace.schedule.plan import Plan
 from headrace.schedule.search import search
+from headrace.schedule.types import require_types
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Compiled:
 def compile_module(module: Any, device: Device, request: Request) -> Compiled:
     """Schedule one function of a KTIR module; HeadraceError says what cannot be scheduled, where, and why."""
     graph = model(module, device, scalars=request.scalars, function=request.function)
+    require_types(graph, device)
     plan = request.plan or search(graph, device, request, simulate=request.simulate)
     ktdf = build(graph, plan, device)
     return Compiled(graph, plan, ktdf, lower(ktdf, device))

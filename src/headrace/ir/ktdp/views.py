@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import (
@@ -132,6 +133,17 @@ class ConstructMemoryViewOp(IRDLOperation):
                 )
         if self.result.type.get_num_dims() != len(sizes):
             raise VerifyException("result memref rank does not match sizes/strides length")
+        _verify_extents(sizes, strides)
+
+
+def _verify_extents(sizes: Sequence[int], strides: Sequence[int]) -> None:
+    """No static extent is negative, and the last element's position fits an index."""
+    known = [(n, s) for n, s in zip(sizes, strides, strict=True) if DYNAMIC_INDEX not in (n, s)]
+    negative = [n for n in sizes if n < 0 and n != DYNAMIC_INDEX]
+    if negative:
+        raise VerifyException(f"size {negative[0]} is negative")
+    if sum((n - 1) * abs(s) for n, s in known if n) >= 1 << 63:
+        raise VerifyException(f"sizes {list(sizes)} with strides {list(strides)} reach past 64 bits")
 
 
 def _box(static_sizes: DenseArrayBase) -> AffineSetAttr:

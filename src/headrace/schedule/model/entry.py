@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
@@ -33,19 +33,6 @@ def entry(module: ModuleOp, name: str | None) -> FuncOp:
     message = f"no function '{name}'" if name is not None else f"{len(found)} functions to choose from"
     hint = f"schedule one function at a time; this module has: {names}"
     raise HeadraceError(Diagnostic(message, location(module), hint=hint))
-
-
-def grid_of(function: FuncOp) -> tuple[int, ...]:
-    """Compute tiles along every grid dim, 1 without a `grid` attribute; HeadraceError if malformed."""
-    attr = function.attributes.get("grid")
-    if attr is None:
-        return (1,)
-    numbers = list(attr) if isinstance(attr, ArrayAttr) else []
-    if numbers and all(isinstance(a, IntegerAttr) and a.value.data > 0 for a in numbers):
-        return tuple(a.value.data for a in numbers)
-    raise HeadraceError(
-        Diagnostic(f"the grid {attr} is no list of positive integers", location(function), function.name)
-    )
 
 
 def bindings(function: FuncOp, scalars: Mapping[str, float | int]) -> dict[str, Constant | Integer]:

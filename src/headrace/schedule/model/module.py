@@ -10,9 +10,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from headrace.arch.device import Device
+from headrace.ir.arguments import grid
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.schedule.graph import CoreClass, Statement, TileGraph
-from headrace.schedule.model.entry import bindings, entry, grid_of, memory_arguments
+from headrace.schedule.model.entry import bindings, entry, memory_arguments
 from headrace.schedule.model.evaluate import evaluate
 from headrace.schedule.model.state import Split, State
 from headrace.schedule.model.statements import names
@@ -42,15 +43,15 @@ def model(
     be scheduled.
     """
     chosen = entry(module, function)
-    grid = grid_of(chosen)
+    tiles = grid(chosen)
     bound = bindings(chosen, scalars or {})
-    coordinates = np.array([c[::-1] for c in product(*(range(n) for n in reversed(grid)))], np.int64)
+    coordinates = np.array([c[::-1] for c in product(*(range(n) for n in reversed(tiles)))], np.int64)
     pieces = _pieces(module, chosen, coordinates, bound)
     later = State(module, coordinates[:1])
     later.counter = max(s.counter for s in pieces.values())
     classes = _finished(core_classes(list(pieces), device.cores, later))
     args = memory_arguments(module, chosen, scalars or {})
-    return TileGraph(chosen.sym_name.data, grid, args, classes, work_of(classes))
+    return TileGraph(chosen.sym_name.data, tiles, args, classes, work_of(classes))
 
 
 def _pieces(
