@@ -126,10 +126,11 @@ def _block(pair: Pair, block: Path, conflicts: list[Conflict]) -> _Found:
 
 
 def _widen(home: _Home, depth: int) -> bool:
-    """Let the only signalling loop of a block carry its credits across iterations of the loop around, too.
+    """Let the only signalling loop of a block carry its credits across iterations of the loop around,
+    too.
 
-    False if that would cost more than it gives: fewer credits than the loop can have by itself, or a signal in each
-    iteration for what the loop around can order as well.
+    False if that would cost more than it gives: fewer credits than the loop can have by itself, or a signal
+    in each iteration for what the loop around can order as well.
     """
     found = _least(c.apart(depth - 1, len(home.block)) for c in home.conflicts)
     if found is not None:

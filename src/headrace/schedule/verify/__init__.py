@@ -63,6 +63,8 @@ class _Function:
                 for extent in known["shape"]:
                     count *= int(extent)
                 self.sizes[number] = (name, count * itemsize(known["dtype"]))
+        if EXAMPLE_SCALAR in self.known.values():
+            self.sizes.clear()  # sizes follow from launch values
         self.programs: dict[Handle, Any] = {}
         self.shared: dict[Any, Any] = {}
         scope = Scope(self.known, Handle("", -1), self.shared)

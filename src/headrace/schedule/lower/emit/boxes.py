@@ -110,7 +110,7 @@ def vector_shape(walk: Walk, slot_elements: int | None, where: Location) -> tupl
             shape.append(extent)
     found = tuple(shape) or (1,)
     if slot_elements is not None and _count(found) != slot_elements:
-        if len(found) == 1 or any(e.is_number and not isinstance(e.const, int) for e in walk.extents):
+        if any(not (e.is_number and isinstance(e.const, int)) for e in walk.extents):
             return (slot_elements,)
         raise HeadraceError(
             Diagnostic(f"a box of {_count(found)} elements feeds a slot of {slot_elements}", where)
