@@ -301,6 +301,17 @@ def test_columns_are_read_one_access_at_a_time() -> None:
     assert timed(chip).units["L1LU"].busy == 10 * 48
 
 
+@pytest.mark.parametrize(("pitch", "at_once"), [(2, 2), (4, 4), (8, 8), (16, 4), (32, 2), (64, 1)])
+def test_pieces_in_one_bank_wait_for_each_other(pitch: int, at_once: int) -> None:
+    """8 banks of 16 bytes, elements of 2 bytes `pitch` elements apart."""
+    banks = {"lx.banks": 8, "lx.bank_bytes": 16, "l1lu.strided_accesses_per_cycle": 8}
+    chip = Chip(machine(1, **{"l1lu->sfu.bandwidth": 1000, "lx->l1lu.bandwidth": 1000, **banks}))
+    chip.program("L1LU", lambda b: [b.read(10, 64, pitch=pitch)])
+    chip.program("SFU", lambda b: [b.vector(10, 64)])
+    chip.program("L1SU", lambda b: [b.write(10, 64)])
+    assert timed(chip).units["L1LU"].busy == 10 * 64 // at_once
+
+
 def test_readers_of_one_port_share_it() -> None:
     def both(kinds: str) -> int:
         chip = Chip(

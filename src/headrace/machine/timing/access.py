@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from math import gcd, prod
 from typing import Protocol
 
-from headrace.arch.device import Unit
+from headrace.arch.device import Memory, Unit
 from headrace.machine.boxes import Box
 from headrace.machine.index import Index
 from headrace.machine.timing.prices import Prices
+
+UNBANKED = 1 << 30
+"""Accesses at once where the file describes no banks."""
 
 
 class Evaluate(Protocol):
@@ -21,29 +24,44 @@ class Evaluate(Protocol):
 def access_cycles(box: Box, lanes: int, unit: Unit, direction: str, prices: Prices) -> float:
     """Return the cycles a unit's port needs for one vector of a box.
 
-    Contiguous: bytes over the port's rate. Otherwise one access a piece, `strided_accesses_per_cycle`
-    pieces a cycle.
+    Contiguous: bytes over the port's rate. Otherwise one access a piece, `strided_accesses_per_cycle` pieces
+    a cycle, no more than the banks they fall into.
     """
-    rate = prices.port_rate(unit.kind, direction) if box.place.kind == "ct_local" else None
+    is_local = box.place.kind == "ct_local"
+    rate = prices.port_rate(unit.kind, direction) if is_local else None
     by_bytes = lanes * box.itemsize / rate if rate else 0.0
-    pieces = _pieces(box, lanes)
-    return by_bytes if pieces <= 1 else max(by_bytes, pieces / unit.strided_accesses_per_cycle)
+    pieces, stride = _pieces(box, lanes)
+    if pieces <= 1:
+        return by_bytes
+    at_once = unit.strided_accesses_per_cycle
+    if is_local:
+        at_once = min(at_once, _banks_hit(stride, prices.device.memory("ct_local")))
+    return max(by_bytes, pieces / at_once)
 
 
-def _pieces(box: Box, lanes: int) -> int:
-    """Contiguous pieces of one vector."""
+def _pieces(box: Box, lanes: int) -> tuple[int, int]:
+    """(contiguous pieces of one vector, bytes from one to the next; 0 where the layout is not linear)."""
     if box.address is not None:
-        return lanes
+        return lanes, 0
     length, whole = box.itemsize, 1
     for dim in reversed(box.run):
         extent = dim.extent.constant
         if extent == 1:
             continue
         if dim.stride != length or extent is None:
-            break
+            return (1, 0) if box.is_contiguous_run else (max(1, -(-lanes // whole)), dim.stride)
         length *= extent
         whole *= extent
-    return max(1, -(-lanes // whole)) if box.run and not box.is_contiguous_run else 1
+    return 1, 0
+
+
+def _banks_hit(stride: int, memory: Memory) -> int:
+    """How many banks pieces that are `stride` bytes apart fall into."""
+    if memory.banks <= 1 or not memory.bank_bytes or not stride:
+        return UNBANKED
+    if stride % memory.bank_bytes:
+        return max(1, min(memory.banks, memory.banks * stride // memory.bank_bytes))
+    return memory.banks // gcd(memory.banks, stride // memory.bank_bytes)
 
 
 def transfer_runs(box: Box, evaluate: Evaluate) -> tuple[int, int, list[tuple[int, int]]]:
