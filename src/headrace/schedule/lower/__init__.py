@@ -1,4 +1,9 @@
-"""KTDF to DFIR: one program for each kind of unit."""
+"""KTDF to DFIR: one program for each kind of unit.
+
+`read` makes control trees (`tree`, `index`, `memories`); `order` finds what must happen before what and
+where buffers lie; `programs` projects a tree onto each unit kind, with `emit` for moving units and `step`
+for computing ones.
+"""
 
 from __future__ import annotations
 
