@@ -35,6 +35,8 @@ def compile_(
     from headrace.runtime.compiler import Options, compile_kernel
     from headrace.runtime.defaults import default_scalars
     from headrace.runtime.kernel import load
+    from headrace.schedule.plan import Plan
+    from headrace.schedule.plan_text import plan_text
 
     kernel = load(file, function or None)
     replay = json.loads(plan.read_text(encoding="utf-8")) if plan else None
@@ -43,4 +45,6 @@ def compile_(
     program.require_legal()
     program.save(output)
     print(f"{output}: {program.name} for {program.device.name}, {program.meta['compile_ms']:.0f} ms")
+    if program.plan:
+        print(plan_text(Plan.from_json(json.dumps(program.plan))), end="")
     return 0
