@@ -275,3 +275,26 @@ def test_a_ring_slot_leads_to_the_same_unit_of_the_next_core() -> None:
     x = random(4, 64).astype(np.float32)
     found = run(source("ring"), {"x": x})["y"]
     np.testing.assert_array_equal(found, x + np.roll(x, 1, axis=0))
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f32", "f16"])
+def test_constants_keep_their_bits_in_every_type(dtype: str) -> None:
+    x, y = Rows("x", dtype, 20), Rows("y", dtype, 20)
+    body = f"""
+    %low = arith.constant -1.5 : {dtype}
+    %inf = arith.constant {dict(bf16="0x7F80", f32="0x7F800000", f16="0x7C00")[dtype]} : {dtype}
+    %c = arith.cmpf olt, %x0, %low : {dtype}
+    %t = arith.select %c, %inf, %x0 : {dtype}"""
+    step = generic("y_row", [("%x_row", x.tensor)], y.tensor, body, "%t")
+    a = (random(4, 20) * 3).astype(numpy_dtype(dtype))
+    found = run(program(4, [x], [y], step), {"x": a}, "spyre-1core")["y"]
+    want = np.where(a.astype(np.float32) < -1.5, np.inf, a.astype(np.float32))
+    np.testing.assert_array_equal(found.astype(np.float32), want)
+
+
+def test_narrow_floats_are_stored_and_widened() -> None:
+    x, y = Rows("x", "f8E4M3FN", 40), Rows("y", "f16", 40)
+    step = generic("y_row", [("%x_row", x.tensor)], y.tensor, "%t = arith.extf %x0 : f8E4M3FN to f16", "%t")
+    a = random(4, 40).astype(numpy_dtype("f8E4M3FN"))
+    found = run(program(4, [x], [y], step), {"x": a}, "spyre-1core")["y"]
+    np.testing.assert_array_equal(found, a.astype(np.float16))
