@@ -17,9 +17,7 @@ MemoryKind = Literal["global", "ct_local", "register"]
 
 @dataclass(frozen=True)
 class Place:
-    """A memory: device memory (owner 0), the scratchpad of core `owner`, or the register file of instance
-    `owner`.
-    """
+    """A memory: device memory, or the copy of `owner`: a core's scratchpad, an instance's register file."""
 
     kind: MemoryKind
     name: str
@@ -53,9 +51,7 @@ class Dim:
 
 @dataclass(frozen=True)
 class Limit:
-    """A dimension of the view behind a box: positions `low`..`high` (inclusive) are touched, 0..size-1
-    exist.
-    """
+    """A dimension of the view behind a box: `low`..`high` (inclusive) are touched, 0..size-1 exist."""
 
     low: Index
     high: Index
@@ -64,10 +60,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class Box:
-    """A strided block of memory: one vector (`run`, row-major lanes) at each time step (`times`, outermost
-    first).
+    """A strided block of memory: one vector (`run`, row-major lanes) at each time step (`times`).
 
-    Byte address of an element = `base` + sum of position x stride over `times` and `run`. Where a layout is
+    The outermost dim comes first. Byte address of an element = `base` + sum of position x stride over `times` and `run`. Where a layout is
     not linear `address` holds the byte address as an expression over `coordinates` (one symbol per dim of
     `times` + `run`) instead, and the strides are 0. `run` may be shorter than the vector it fills: the
     other lanes load as 0 and are not stored. `view_start` is where the view behind the box begins.
@@ -89,8 +84,7 @@ class Box:
 
     @property
     def contiguous_bytes(self) -> int | None:
-        """Bytes of the longest contiguous innermost run, time dims included; None if an extent is a run-
-        time value.
+        """Bytes of the longest contiguous innermost run, time dims included; None if a run-time value decides.
 
         A box of a non-linear layout counts element by element.
         """
@@ -126,8 +120,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Indirect:
-    """Rows chosen by an index tensor: the integer at time t, times `scale` bytes, is added to the direct
-    address.
+    """Rows chosen by an index tensor: integer x `scale` bytes is added to the direct address at each time.
 
     `box` has one element per time step. `side` says which end of the copy is meant; valid integers are
     0..size-1-offset, offset being the direct view's own first subscript.

@@ -1,8 +1,8 @@
 """The decoded form of a DFIR module: what the executor, the sanitizer and the timing engine read.
 
 An `Image` is a list of schedules run one after the other; a schedule is a list of programs; a program is
-the code that several unit instances run alike. What differs between those instances are numbers: per-
-instance constants (`tables`), which enter every `Index`. A program's body is a tree of the node classes
+the code that several unit instances run alike. What differs between those instances are numbers,
+the per-instance constants `tables`, which enter every `Index`. A program's body is a tree of the node classes
 in `nodes.py`; their blocks of memory are in `boxes.py`. All names are importable from here.
 
 Units: addresses, strides and sizes are bytes; extents and trip counts are numbers of elements, vectors or
@@ -120,9 +120,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Channel:
-    """The FIFO from one instance to another. `capacity_bytes` counts payload; None means the device gives no
-    limit.
-    """
+    """The FIFO from one instance to another; `capacity_bytes` is None where the device gives no limit."""
 
     sender: int
     receiver: int

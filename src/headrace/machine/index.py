@@ -1,10 +1,9 @@
-"""Integer expressions of a decoded program: sums of coefficient x atom, evaluated on ints or arrays over
-instances.
+"""Integer expressions of a decoded program, evaluated on ints or on arrays over instances.
 
-Every address, loop bound, peer and condition of an `Image` is an `Index`. Its symbols are slots of one flat
-environment (a list): loop variables, per-instance constants, run-time arguments and values loaded from
-memory. An entry may be an int or an int64 array with one number per instance; NumPy broadcasting does the
-rest.
+Every address, loop bound, peer and condition of an `Image` is an `Index`: a sum of coefficient x atom. Its
+symbols are slots of one flat environment (a list): loop variables, per-instance constants, run-time arguments
+and values loaded from memory. An entry may be an int or an int64 array with one number per instance; NumPy
+broadcasting does the rest.
 """
 
 from __future__ import annotations
@@ -229,9 +228,7 @@ def _collect(const: int, terms: Sequence[tuple[Atom, int]]) -> Index:
 
 
 def _divide(op: Literal["floordiv", "mod"], a: Index, b: Index) -> Index:
-    """Floor division or its remainder; multiples of a constant divisor and remainders known to be small are
-    folded.
-    """
+    """Floor division or its remainder; multiples of a constant divisor are split off."""
     k = b.constant
     if k is None or k <= 0:
         if not a.terms and k is not None and k < 0:

@@ -46,10 +46,9 @@ class Burst:
 
     @cached_property
     def sends(self) -> dict[int, tuple[int, int]] | None:
-        """For every receiver (bytes, messages) an iteration sends; None if there are other events than
-        messages.
+        """For every receiver (bytes, messages) an iteration sends; None if order matters.
 
-        Also None if messages to one receiver differ in size: then their order matters.
+        It does if there are other events than messages, or messages to one receiver differ in size.
         """
         out: dict[int, tuple[int, int]] = {}
         for event in self.events:

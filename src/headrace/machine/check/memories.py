@@ -13,8 +13,9 @@ from headrace.numbers.memory import Memory
 
 
 class Memories:
-    """Finds the shadow of a memory. `blank` are ranges of device memory that hold nothing before they are
-    written.
+    """Finds the shadow of a memory.
+
+    `blank` are ranges of device memory that hold nothing before they are written.
     """
 
     """Shadows of all memories; what survives a schedule, and what other components did to device memory."""

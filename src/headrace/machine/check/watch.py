@@ -1,10 +1,10 @@
-"""A run with every instance on its own, vector clocks on signals and messages, and shadow memory on every
-access.
+"""A run in which every instance is on its own, with vector clocks and shadow memory.
 
 Order is what the program guarantees, not what this run happened to do: an access is a race with an earlier
-one of another unit unless its clock knows that one. Clocks advance message by message, so that a tile
-updated in place behind the values read from it is in order. Copies of one unit overlap each other until a
-fence, or a signal back from whoever saw the unit's own signal, proves the first complete.
+one of another unit unless its clock knows that one. Clocks travel with signals and messages and advance
+message by message, so that a tile updated in place behind the values read from it is in order. Copies of one
+unit overlap each other until a fence, or a signal back from whoever saw the unit's own signal, proves the
+first complete.
 """
 
 from __future__ import annotations

@@ -71,8 +71,9 @@ class FloatArgument:
 
 @dataclass(frozen=True)
 class View:
-    """Memory seen as a tensor: element (i, ...) is at byte `base` + layout(i, ...) x itemsize; -1: dynamic
-    size.
+    """Memory seen as a tensor: element (i, ...) is at byte `base` + layout(i, ...) x itemsize.
+
+    A size of -1 is a run-time value.
     """
 
     place: Place

@@ -188,9 +188,7 @@ class _ModuleDecoder:
     def _classes(
         self, units: list[Operation], env: dict[SSAValue, Any]
     ) -> dict[tuple[tuple[int, tuple[int | None, ...]], ...], list[int]]:
-        """Instances by what they run: the unit programs that name them, with the regions they choose in
-        each.
-        """
+        """Instances by what they run: unit programs, and the regions they choose in each."""
         signature: dict[int, list[tuple[int, tuple[int | None, ...]]]] = {}
         for k, unit in enumerate(units):
             choices = [o for o in unit.walk() if name_of(o) == "uniform.uniformize_regions"]

@@ -122,9 +122,7 @@ def dtype_of(op: Operation, type_: Any) -> str:
 
 
 def is_vector(type_: Any) -> bool:
-    """Whether a value is held in a vector register: vectors, and scalars that are not integers of the
-    program.
-    """
+    """Whether a value is held in a vector register: vectors and floating-point scalars."""
     return hasattr(type_, "element_type") or str(type_) in ("f16", "bf16", "f32", "f64")
 
 

@@ -1,6 +1,4 @@
-"""Contractions on arrays [instance, iteration, *vector]: BLAS in f32 where the form allows it, einsum
-otherwise.
-"""
+"""Contractions on arrays [instance, iteration, *vector]: BLAS in f32 where possible, einsum otherwise."""
 
 from __future__ import annotations
 
@@ -44,8 +42,10 @@ def accumulate(node: Contract, left: Array, right: Array, initial: Array) -> Arr
 
 def _products(node: Contract, left: Array, right: Array) -> Array:
     """Sums of products in wide precision, [instance, iteration, lanes]."""
-    a, b = _wide(left, node), _wide(right, node)
     order = _matrix_order(node)
+    if order is not None and right.shape[1] == 1:
+        return _joined(node, left, right, order)
+    a, b = _wide(left, node), _wide(right, node)
     if order is None:
         left_letters, rest = node.equation.split(",")
         right_letters, out = rest.split("->")
@@ -53,9 +53,26 @@ def _products(node: Contract, left: Array, right: Array) -> Array:
         return np.asarray(found.reshape(*found.shape[:2], -1))
     rows = a.reshape(*a.shape[:2], -1)
     matrix = _as_matrix(b, order, a.ndim - 2)
-    if matrix.shape[1] == 1:
-        return np.asarray(np.matmul(rows, matrix[:, 0]))
     return np.asarray(np.matmul(rows[:, :, None, :], matrix)[:, :, 0])
+
+
+def _joined(node: Contract, left: Array, right: Array, order: tuple[int, ...]) -> Array:
+    """Row vectors times one matrix per instance; instances with the same matrix go into one product."""
+    k = prod(left.shape[2:])
+    if _is_shared(right):
+        matrix = _as_matrix(_wide(right[:1], node), order, left.ndim - 2)[0, 0]
+        rows = _wide(left, node).reshape(-1, k)
+        return np.asarray(np.matmul(rows, matrix)).reshape(*left.shape[:2], -1)
+    matrix = _as_matrix(_wide(right, node), order, left.ndim - 2)[:, 0]
+    return np.asarray(np.matmul(_wide(left, node).reshape(*left.shape[:2], k), matrix))
+
+
+def _is_shared(x: Array) -> bool:
+    """Whether all instances hold the same bytes, found by comparing them."""
+    if len(x) < 2 or not x.flags.c_contiguous or x[0].nbytes % 8:
+        return False
+    words = x.reshape(len(x), -1).view(np.uint64)
+    return bool((words[1] == words[0]).all() and (words[2:] == words[0]).all())
 
 
 def _stretched(a: Array, b: Array) -> tuple[Array, Array]:

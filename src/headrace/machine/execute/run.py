@@ -121,9 +121,7 @@ class Execution:
         self.home = {n: (t, k) for t in teams for k, n in enumerate(t.ids)}
 
     def _resolve(self) -> None:
-        """Nobody moved: run apart what runs in step, then fold no loops; if both are so already, it is a
-        deadlock.
-        """
+        """Nobody moved: run apart what runs in step, then fold no loops, then it is a deadlock."""
         if any(t.count > 1 for t in self.teams):
             self._split()
         elif not all(t.is_unfolded for t in self.teams):
