@@ -62,10 +62,11 @@ class Limit:
 class Box:
     """A strided block of memory: one vector (`run`, row-major lanes) at each time step (`times`).
 
-    The outermost dim comes first. Byte address of an element = `base` + sum of position x stride over `times` and `run`. Where a layout is
-    not linear `address` holds the byte address as an expression over `coordinates` (one symbol per dim of
-    `times` + `run`) instead, and the strides are 0. `run` may be shorter than the vector it fills: the
-    other lanes load as 0 and are not stored. `view_start` is where the view behind the box begins.
+    The outermost dim comes first. Byte address of an element = `base` + sum of position x stride over
+    `times` and `run`. Where a layout is not linear `address` holds the byte address as an expression over
+    `coordinates` (one symbol per dim of `times` + `run`) instead, and the strides are 0. `run` may be
+    shorter than the vector it fills: the other lanes load as 0 and are not stored. `view_start` is where
+    the view behind the box begins.
     """
 
     place: Place
@@ -84,7 +85,7 @@ class Box:
 
     @property
     def contiguous_bytes(self) -> int | None:
-        """Bytes of the longest contiguous innermost run, time dims included; None if a run-time value decides.
+        """Bytes of the longest contiguous innermost run, times included; None if a run-time value decides.
 
         A box of a non-linear layout counts element by element.
         """

@@ -147,7 +147,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class VectorOp:
-    """An op on vectors; `name` is the MLIR name, `function` what it computes ("add", "exp", "ge", "tanh", ...).
+    """An op on vectors; `name` is the MLIR name, `function` what it computes ("add", "exp", "ge", ...).
 
     `details` carries the op's remaining attributes by name; `indices` its integer operands.
     """
@@ -183,7 +183,8 @@ class Reduce:
 class Contract:
     """Multiply and sum in wide precision, one rounding: result = sum(left * right) (+ addend).
 
-    `equation` is an einsum. `left` is the operand before its broadcast by `select`; `right` the resident block.
+    `equation` is an einsum. `left` is the operand before its broadcast by `select`; `right` the resident
+    block.
     k and n: sizes of the summed and of the kept index space of the product.
     """
 
