@@ -16,6 +16,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 
 import torch
 from rich.console import Console
@@ -49,6 +50,7 @@ def configuration(layers: int) -> LlamaConfig:
         num_key_value_heads=2,
         vocab_size=2048,
         max_position_embeddings=256,
+        initializer_range=0.05,  # wide enough for every token to differ from the last
         attn_implementation="sdpa",
     )
 
@@ -165,15 +167,13 @@ def lines(outcome: Outcome) -> Iterator[str]:
     """The facts of one type, a line each."""
     graphs = outcome.recording.graphs
     yield f"[bold]{outcome.name}[/bold]: {outcome.parameters:,} parameters, {len(graphs)} graphs"
-    for role, graph in zip(("prompt", "token"), graphs, strict=False):
-        kernels = {launch.kernel for launch in graph.launches}
+    for role, graph in zip(chain(("prompt", "token"), repeat("another")), graphs, strict=False):
+        kernels, launches = len({x.kernel for x in graph.launches}), len(graph.launches) // graph.calls
+        native = sum(graph.facts.native_ops.values())
         host = ", ".join(f"{n} × {op}" for op, n in graph.facts.host_ops.items()) or "none"
         time_us = sum(launch.run.time_us for launch in graph.launches) / graph.calls
-        yield (
-            f"  {role}: {graph.facts.name}, {graph.calls} calls, {len(graph.launches) // graph.calls} "
-            f"launches of {len(kernels)} kernels, native operators {sum(graph.facts.native_ops.values())}, "
-            f"on the host: {host}; simulated {time_us:,.1f} µs a call"
-        )
+        yield f"  {role}: {graph.facts.name}, {graph.calls} calls of {launches} launches ({kernels} kernels)"
+        yield f"    operators: {native} native, host: {host}; simulated time {time_us:,.1f} µs a call"
     yield f"  largest error of the prompt's logits {outcome.error:.1e} of their maximum"
     yield f"  generated tokens equal: {'yes' if outcome.has_equal_tokens else 'no'} {outcome.device.tokens}"
     runs = [launch.run for launch in outcome.recording.launches]
