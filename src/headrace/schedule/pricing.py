@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import ceil
+from functools import lru_cache
 
 from headrace.arch.cost import ddr_cycles
 from headrace.arch.device import Device
@@ -73,12 +73,41 @@ def phase_cycles(
     return replace(plan, cycles=total + signals, parts={k: round(v, 1) for k, v in every.items()})
 
 
+@dataclass(frozen=True)
+class Rates:
+    """Cycles of device memory for a byte: read alone, written alone, either way in a mix, lost to turnaround; and for a
+    byte that one core's loader or storer moves by itself.
+    """
+
+    read: float
+    write: float
+    shared: float
+    turnaround: float
+    loader: float
+    storer: float
+
+    def cycles(self, read: float, written: float, read_alone: float = 0.0, written_alone: float = 0.0) -> float:
+        """Return the cycles for bytes of all cores, and not less than one core's own rate allows."""
+        mixed = (read + written) * self.shared + self.turnaround * min(read, written)
+        alone = max(read_alone * self.loader, written_alone * self.storer)
+        return max(read * self.read, written * self.write, mixed, alone)
+
+
+@lru_cache(maxsize=64)
+def rates(device: Device) -> Rates:
+    """Return the rates of a device."""
+    probe = 1 << 30
+    memory = device.memory("global")
+    shared = 0.0
+    if memory.sustained_gbps is not None:
+        shared = 1 / device.bytes_per_cycle(memory.sustained_gbps)
+    alone = [unicast_rate(device.unit(kind), device, False) for kind in (units(device).loader, units(device).storer)]
+    loader, storer = (1 / rate if rate else 0.0 for rate in alone)
+    turnaround = device.cycles(memory.turnaround_ns_per_byte)
+    read, write = ddr_cycles(probe, 0, device) / probe, ddr_cycles(0, probe, device) / probe
+    return Rates(read, write, shared, turnaround, loader, storer)
+
+
 def memory_cycles(traffic: Traffic, device: Device) -> float:
-    """Return the cycles device memory needs for the traffic, and not less than one core's own rate allows."""
-    total = ddr_cycles(ceil(traffic.read), ceil(traffic.written), device)
-    kinds = units(device)
-    for kind, size in ((kinds.loader, traffic.read_alone), (kinds.storer, traffic.written_alone)):
-        rate = unicast_rate(device.unit(kind), device, False)
-        if rate:
-            total = max(total, size / rate)
-    return total
+    """Return the cycles device memory needs for the traffic."""
+    return rates(device).cycles(traffic.read, traffic.written, traffic.read_alone, traffic.written_alone)

@@ -1,0 +1,226 @@
+"""What a contraction phase costs: tiles one after the other, loads and stores of all cores against the unit's work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, prod
+
+from headrace.arch.cost import Port, matrix_cycles, step_cycles
+from headrace.arch.device import Device
+from headrace.numbers.dtypes import itemsize
+from headrace.schedule.contraction import Roles
+from headrace.schedule.multicast import distinct
+from headrace.schedule.passes import compute_ops
+from headrace.schedule.plan import PhasePlan
+from headrace.schedule.pricing import rates
+from headrace.schedule.search_vector import Limits, key
+from headrace.schedule.shape import Operand, Shape
+from headrace.schedule.units import units
+
+BUBBLE_CYCLES = 60
+"""What a block waits beside signals when the sums of the block before are its start."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One candidate: extents of row, column and depth tiles, loop order, what the corelets split."""
+
+    row: int
+    column: int
+    depth: int
+    order: str
+    split: str
+
+
+@dataclass(frozen=True)
+class Space:
+    """What all candidates of a phase share."""
+
+    shape: Shape
+    roles: Roles
+    device: Device
+    cores: int
+    unit: str
+    sums: str
+    limits: Limits
+    block: tuple[int, int] = (1, 1)
+    shared: tuple[str, ...] = ()
+
+    def extent(self, dim: str) -> int:
+        """Return a dim's extent, 1 for no dim."""
+        return self.shape.extents.get(dim, 1)
+
+
+def trips(space: Space, tile: dict[str, int], dims: tuple[str, ...]) -> int:
+    """Return how many tiles there are along dims."""
+    return prod(ceil(space.extent(d) / tile[d]) for d in dims if d)
+
+
+def elements(operand: Operand, tile: dict[str, int]) -> int:
+    """Return the elements of an operand's tile."""
+    return prod(tile[d] for d in operand.surface.dims)
+
+
+@dataclass(frozen=True)
+class TileCost:
+    """Cycles of one tile: loads and stores of device memory for all cores, the unit's work, its last stage."""
+
+    load: float
+    store: float
+    work: float
+    last: float
+
+
+def predicted(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[str, float]]:
+    """Return the cycles of the phase and their parts.
+
+    A tile lasts as long as its work or as the loads during it and the stores left from before. Results that no copy
+    of a stage is free for hold the unit up.
+    """
+    pair = [(choice.row, r, choice.column, c) for c in _sizes(space, space.roles.column, choice.column)
+            for r in _sizes(space, space.roles.row, choice.row)]  # fmt: skip
+    repeats = prod(space.extent(d) for d in space.roles.outer)
+    cache: dict[tuple[int, int, bool], TileCost] = {}
+    kinds: list[tuple[TileCost, int]] = []
+    previous: tuple[int, int] | None = None
+    for _, rows, _, columns in pair:
+        fresh = previous is None or _reloads(space, choice, previous, (rows, columns))
+        mark = (rows, columns, fresh)
+        if mark not in cache:
+            cache[mark] = _tile(space, plan, choice, rows, columns, fresh)
+        if kinds and kinds[-1][0] is cache[mark]:
+            kinds[-1] = (cache[mark], kinds[-1][1] + 1)
+        else:
+            kinds.append((cache[mark], 1))
+        previous = (rows, columns)
+    return _timeline(space, plan, choice, kinds, repeats)
+
+
+def _sizes(space: Space, dim: str, size: int) -> list[int]:
+    whole, rest = divmod(space.extent(dim), size)
+    return [size] * whole + ([rest] if rest else [])
+
+
+def _reloads(space: Space, choice: Choice, before: tuple[int, int], now: tuple[int, int]) -> bool:
+    """Whether the stationary factor is loaded for this tile too: it is streamed, or its tile is a new one."""
+    if choice.depth < space.extent(space.roles.depth) or space.roles.outer_depth:
+        return True
+    return before[1] != now[1] if choice.order == "column" else before[0] != now[0]
+
+
+def _tile(space: Space, plan: PhasePlan, choice: Choice, rows: int, columns: int, fresh: bool) -> TileCost:
+    r = space.roles
+    depth = space.extent(r.depth) * prod(space.extent(d) for d in r.outer_depth)
+    rate = rates(space.device)
+    stationary, moving = (r.weights, r.rows) if choice.order == "column" else (r.rows, r.weights)
+    sizes = {id(r.rows): rows * depth, id(r.weights): columns * depth}
+    load = _loaded(space, moving, sizes[id(moving)])
+    single = len(_sizes(space, r.row if moving is r.rows else r.column, 0 or _own(choice, moving is r.rows))) == 1
+    if fresh:
+        load += _loaded(space, stationary, sizes[id(stationary)])
+    elif single and choice.depth >= space.extent(r.depth):
+        load = 0.0
+    stored = sum(
+        rows * columns * itemsize(o.dtype) * space.cores for o in space.shape.outputs if o.storage.kind != "lx"
+    )
+    for operand in space.shape.inputs:
+        if operand not in (r.rows, r.weights) and operand.storage.kind != "lx":
+            load += _loaded(space, operand, rows * columns if operand.surface.stride(r.row) else columns)
+    work, last = _work(space, plan, choice, rows, columns)
+    alone = max(load / max(1, space.cores) * rate.loader if not space.shared else 0.0, 0.0)
+    return TileCost(max(load * rate.read, alone), stored * (rate.shared or rate.write) + stored * rate.turnaround, work, last)
+
+
+def _own(choice: Choice, is_rows: bool) -> int:
+    return choice.row if is_rows else choice.column
+
+
+def _loaded(space: Space, operand: Operand, count: int) -> float:
+    """Bytes of device memory all cores read for `count` elements each."""
+    if operand.storage.kind == "lx":
+        return 0.0
+    times = distinct(operand.surface.base, space.cores) if key(operand) in space.shared else space.cores
+    return float(count * itemsize(operand.dtype) * times)
+
+
+def _timeline(
+    space: Space, plan: PhasePlan, choice: Choice, kinds: list[tuple[TileCost, int]], repeats: int
+) -> tuple[float, dict[str, float]]:
+    device = space.device
+    latency = device.cycles(device.memory("global").latency_ns) + 2 * device.unit(units(device).loader).setup_cycles
+    first = kinds[0][0]
+    steps = ceil(space.extent(space.roles.depth) / choice.depth)
+    fill = first.load / steps + latency
+    stages = max(1, ceil(choice.row / plan.blocks["rows"]))
+    waiting = min(1.0, plan.copies["out"] / stages)
+    overlaps = plan.copies["in"] > 1
+    total, backlog = fill, 0.0
+    work = memory = 0.0
+    for tile, count in kinds:
+        for _ in range(min(count, 2)):
+            times = 1 if count <= 2 or _ == 0 else count - 1
+            span = max(tile.work, tile.load + backlog) if overlaps else tile.work + tile.load + backlog
+            held = max(0.0, tile.store * (1 - waiting) - tile.last * stages)
+            total += (span + held) * times
+            backlog = tile.store * waiting
+        work += tile.work * count
+        memory += (tile.load + tile.store) * count
+    total = fill + (total - fill) * repeats + backlog + latency
+    parts = {space.unit: work * repeats, "ddr": memory * repeats, "fill": fill, "drain": backlog}
+    return total, {name: round(cycles, 1) for name, cycles in parts.items()}
+
+
+def _work(space: Space, plan: PhasePlan, choice: Choice, rows: int, columns: int) -> tuple[float, float]:
+    """Cycles of the unit of one corelet for a tile, and for the last stage of its rows."""
+    depth, width = plan.blocks["depth"], plan.blocks["columns"]
+    corelets = space.device.corelets
+    per_row, fill = _row_cycles(space, depth, width), _fill_cycles(space, depth, width)
+    matrix = space.device.unit(space.unit).matrix
+    swap = matrix.swap_cycles + matrix.latency_cycles if matrix is not None else 8
+    swap += 3 * space.device.signal_cycles + BUBBLE_CYCLES
+    count = ceil(columns / width)
+    each = rows
+    stage = min(rows, plan.blocks["rows"])
+    if choice.split == "columns":
+        count = ceil(count / corelets)
+    else:
+        each, stage_rows = ceil(rows / corelets), ceil(stage / corelets)
+    stage_rows = stage if choice.split == "columns" else stage_rows
+    chunks = ceil(space.extent(space.roles.depth) / depth) * prod(space.extent(d) for d in space.roles.outer_depth)
+    last = count * (max(stage_rows * max(per_row, _epilogue_cycles(space, width)), fill) + swap)
+    return count * (chunks - 1) * (max(each * per_row, fill) + swap) + last * ceil(rows / stage), last
+
+
+def _row_cycles(space: Space, depth: int, width: int) -> float:
+    unit = space.device.unit(space.unit)
+    dtype = space.roles.rows.dtype
+    if unit.matrix is not None:
+        link = space.device.find_link(space.unit, units(space.device).vector)
+        feeds = units(space.device).feeds
+        cycles = matrix_cycles(
+            depth, width, dtype, unit.matrix, width * itemsize(space.sums), link.bandwidth if link else None
+        )
+        source = space.device.find_link(feeds.activations.kind, space.unit) if feeds else None
+        if space.roles.rows.surface.stride(space.roles.depth) > 1:
+            return max(cycles, depth)
+        return (
+            max(cycles, depth * itemsize(dtype) / source.bandwidth) if source and source.bandwidth else cycles
+        )
+    return depth * ceil(width / space.device.lanes(space.unit, dtype)) * 2.0
+
+
+def _fill_cycles(space: Space, depth: int, width: int) -> float:
+    """Cycles to bring one block of weights to the unit."""
+    feeds = units(space.device).feeds
+    reader = feeds.weights if feeds is not None else space.device.unit(units(space.device).reader)
+    if space.roles.weights.surface.stride(space.roles.column) > 1:
+        return depth * width / reader.strided_accesses_per_cycle
+    link = space.device.find_link(reader.kind, space.unit)
+    return depth * width * itemsize(space.roles.weights.dtype) / ((link.bandwidth if link else None) or 128)
+
+
+def _epilogue_cycles(space: Space, width: int) -> float:
+    vector = units(space.device).vector
+    ops = [op for c in space.shape.group.computes[1:] for op in compute_ops(c, width, space.device, vector)]
+    ports = [Port(width, space.sums), *(Port(width, o.dtype) for o in space.shape.outputs)]
+    return step_cycles(ops, ports, space.device, vector)
