@@ -251,3 +251,11 @@ def test_compiled_functions_are_correctly_rounded(function: str) -> None:
             np.maximum(np.abs(want[finite]), F32(1e-45))
         )
     assert error.max() <= 0.5001
+
+
+@pytest.mark.parametrize("function", ["exp", "sigmoid", "tanh"])
+def test_much_data_gives_what_little_data_gives(function: str) -> None:
+    """Results must not depend on when a process loads the compiled functions."""
+    x = (np.random.default_rng(0).standard_normal(200_000) * 8).astype(F32)
+    little = np.concatenate([unary(function, part, "f32") for part in np.split(x, 200)])
+    np.testing.assert_array_equal(functions.apply(function, x), little)
