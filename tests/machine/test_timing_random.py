@@ -196,3 +196,38 @@ def test_a_long_loop_is_jumped_over() -> None:
         found = time(image, {}, chip.device)
     assert found.units["SFU"].busy == 200_000 * 6 * CORES
     assert len(runs) < 100
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    rows=st.tuples(st.integers(1, 6), st.integers(1, 6)),
+    pairing=st.sampled_from(["pairs", "far pairs", "all"]),
+    tiles=st.integers(1, 12),
+    copies=st.integers(1, 3),
+)
+def test_groups_whose_members_do_different_work_fold_exactly(
+    rows: tuple[int, int], pairing: str, tiles: int, copies: int
+) -> None:
+    """Cores 0 and 2 compute one number of rows a tile, 1 and 3 another; groups join alike or unlike cores."""
+    chip = Chip(machine(), CORES)
+    groups = groups_of(chip, pairing)
+    assert groups is not None
+    per_core = (rows[0], rows[1], rows[0], rows[1])
+
+    def loader(b: Body) -> list[Node]:
+        table = b.table(groups)
+        turn = b.loop(tiles, b.wait("L1LU"), b.load(512, table), b.send("L1LU"))
+        return [turn, b.loop(copies, b.wait("L1LU"))]
+
+    def reader(b: Body) -> list[Node]:
+        turn = [b.wait("MNILU"), b.loop(b.table(per_core), b.read(1, 64)), b.send("MNILU")]
+        return [b.loop(copies, b.send("MNILU")), b.loop(tiles, *turn)]
+
+    chip.program("MNILU", loader)
+    chip.program("L1LU", reader)
+    chip.program("SFU", lambda b: [b.loop(tiles, b.vector(b.table(per_core), 64, 9))])
+    chip.program("L1SU", lambda b: [b.loop(tiles, b.loop(b.table(per_core), b.write(1, 64)))])
+    folded = time(chip.image(), {}, chip.device)
+    assert same(folded, time(chip.image(), {}, chip.device, is_folding=False))
+    assert same(folded, step_by_step(chip.image(), chip.device))
+    assert folded.classes == len(set(rows))

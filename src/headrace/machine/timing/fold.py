@@ -7,7 +7,7 @@ multicast groups that cut through classes) every core is a class of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace.machine.image import Group, Instance
@@ -129,20 +129,23 @@ def _is_symmetric(
         is_whole = len(set(colours.values())) == 1 and len(by_core) == device_cores
         if not is_whole or any(one.cores and one.group for one in transfers):
             return False
-    return _groups_fit(by_core, colours, groups, transfers)
+    return _groups_fit(by_core, colours, groups)
 
 
-def _groups_fit(
-    by_core: ByCore,
-    colours: Mapping[int, int],
-    groups: Sequence[Group],
-    transfers: Iterable[Transfer],
-) -> bool:
+def _groups_fit(by_core: ByCore, colours: Mapping[int, int], groups: Sequence[Group]) -> bool:
     """Every group of a family has the same number of members in each class, and families are equal or
-    disjoint.
+    disjoint; a family is the groups that the cores of one class belong to at one transfer.
     """
     core_of = {entry[1].number: core for core, roles in by_core.items() for entry in roles.values()}
-    families = {one.group for one in transfers if one.group}
+    joined = [{colours[core_of[m]] for m in group.members if m in core_of} for group in groups]
+    one_of = {colour: core for core, colour in colours.items()}
+    families = {
+        frozenset(number for number in one.group if colour in joined[number])
+        for colour, core in one_of.items()
+        for _, _, body in by_core[core].values()
+        for one in activities(body)
+        if isinstance(one, Transfer) and one.group
+    }
     taken: set[int] = set()
     for family in sorted(families, key=sorted):
         if taken & family:
