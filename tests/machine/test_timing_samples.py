@@ -8,6 +8,7 @@ import pytest
 
 from headrace.arch.cost import ddr_cycles
 from headrace.arch.presets import device
+from headrace.ir.diagnostics import HeadraceError
 from headrace.machine.image import Image
 from headrace.machine.timing import Timing, engine, rounds, time
 from tests.machine.samples import PROGRAMS, image_of, text
@@ -58,3 +59,8 @@ def test_a_sample_moves_the_bytes_it_names(name: str) -> None:
     read, written = MOVED[name]
     assert read is None or found.bytes["ddr_read"] == read
     assert written is None or found.bytes["ddr_write"] == written
+
+
+def test_a_missing_size_is_named() -> None:
+    with pytest.raises(HeadraceError, match="cycles depend on n, not known before the run"):
+        time(image_of(text("dynamic")), {}, SPYRE)

@@ -97,9 +97,10 @@ class Expansion:
         except TypeError:
             if modulus:  # a value loaded from memory: timing does not depend on data
                 return 0
-            raise HeadraceError(
-                Diagnostic("timing depends on a value that is not known before the run")
-            ) from None
+            unknown = sorted(symbol.name for symbol in index.symbols if self.env[symbol.slot] is None)
+            message = f"cycles depend on {', '.join(unknown) or 'a loaded value'}, not known before the run"
+            hint = "give every run-time argument a value"
+            raise HeadraceError(Diagnostic(message, hint=hint)) from None
         if modulus:
             value = value % modulus
         return self._uniform(value)
