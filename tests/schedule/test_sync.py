@@ -96,6 +96,14 @@ def test_a_loop_of_varying_length_keeps_its_copies_and_drains() -> None:
     assert Edge(Pair("C", "P"), (0, 0), 1, 0, 2, (0, 0)) in edges((triangle,))
 
 
+def test_two_dims_walked_by_one_loop_stay_apart() -> None:
+    x = Buffer("x", "f16", (64,))
+    t = over("t")
+    row = combine("floordiv", t, Expr(4)).scaled(32) + combine("mod", t, Expr(4)).scaled(8)
+    body = touch("P", x, ZERO, row, 8, True), touch("C", x, ZERO, row, 8, False)
+    assert edges((loop("t", 8, *body),)) == (Edge(Pair("P", "C"), (0,), 0, 1),)
+
+
 def test_disjoint_boxes_need_no_signal() -> None:
     x = Buffer("x", "f16", (8,))
     assert edges((touch("P", x, ZERO, ZERO, 4, True), touch("C", x, ZERO, Expr(4), 4, False))) == ()
@@ -124,8 +132,8 @@ def program(block: Block, found: tuple[Edge, ...], unit: str, copies: dict[str, 
             if isinstance(atom, Var):
                 total += at[atom.name] * c  # type: ignore[operator]
             else:
-                assert atom.op == "mod"
-                total += value(atom.left, at) % value(atom.right, at) * c  # type: ignore[operator]
+                left, right = value(atom.left, at), value(atom.right, at)
+                total += (left % right if atom.op == "mod" else left // right) * c  # type: ignore[operator]
         return total
 
     def run(items: Block, path: tuple[int, ...], at: dict[str, int]) -> None:
@@ -207,6 +215,8 @@ def random_block(
             copy = mod(copy + rng.choice((0, 0, 1)), buffer.copies)
         if scope and rng.random() < 0.5:
             row = over(rng.choice(scope)[0], 2)
+            if rng.random() < 0.3:  # two dims walked by one loop
+                row = combine(rng.choice(("mod", "floordiv")), row, Expr(rng.choice((4, 6)))).scaled(2)
         items.append(
             touch(rng.choice("PQR"), buffer, copy, row, rng.choice((2, 2, 3)), rng.random() < 0.5, len(items))
         )

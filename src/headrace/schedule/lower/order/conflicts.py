@@ -108,8 +108,8 @@ def _meet(first: Access, second: Access, shift: int, corelets: int, is_alias: bo
     def meet(outer: int, depth: int, free: bool) -> Meeting | None:
         if is_alias:
             return Meeting((), None)
-        steps = {r.var: r.step.const for r in first.loops[outer:depth]} if free else {}
-        return meeting(hull(first, depth), hull(second, depth), steps, shift, corelets)
+        loops = {r.var: r for r in first.loops[outer:depth]} if free else {}
+        return meeting(hull(first, depth), hull(second, depth), loops, shift, corelets)
 
     return meet
 

@@ -37,7 +37,7 @@ def shortest(meeting: Meeting, nest: Sequence[Trips]) -> Apart | None:
     candidates = [_candidates(meeting, trips, is_outer=k == 0) for k, trips in enumerate(nest)]
     if any(len(c) == 0 for c in candidates):
         return None
-    size = 1
+    size = max((len(g.swing.values) for g in meeting.gaps if g.swing is not None), default=1)
     for c in candidates:
         size *= len(c)
     if size > SEARCH_LIMIT:
@@ -62,7 +62,7 @@ def _candidates(meeting: Meeting, trips: Trips, *, is_outer: bool) -> np.ndarray
     if not _matters(meeting, trips.var):
         return np.arange(low, min(low, high) + 1)
     for gap in meeting.gaps:
-        if [var for var, _ in gap.moves] != [trips.var]:
+        if [var for var, _ in gap.moves] != [trips.var] or gap.swing is not None:
             continue
         base, move = entries(gap.base), entries(gap.moves[0][1])
         if len(base) > 1 or len(move) > 1 or not move[0]:
@@ -75,6 +75,8 @@ def _candidates(meeting: Meeting, trips: Trips, *, is_outer: bool) -> np.ndarray
 
 
 def _matters(meeting: Meeting, var: Var) -> bool:
+    if any(gap.swing is not None and gap.swing.var == var for gap in meeting.gaps):
+        return True
     parts = [gap.moves for gap in meeting.gaps]
     if meeting.turn is not None:
         parts.append(meeting.turn.moves)
@@ -84,7 +86,7 @@ def _matters(meeting: Meeting, var: Var) -> bool:
 def _may_meet(meeting: Meeting, nest: Sequence[Trips]) -> bool:
     """False if some dim or copy keeps them apart whatever the iterations of the nest are."""
     free = {trips.var for trips in nest}
-    fixed = tuple(gap for gap in meeting.gaps if not any(var in free for var, _ in gap.moves))
+    fixed = tuple(g for g in meeting.gaps if g.swing is None and not any(v in free for v, _ in g.moves))
     turn = meeting.turn
     if turn is not None and any(var in free for var, _ in turn.moves):
         turn = None

@@ -20,12 +20,14 @@ from headrace.schedule.lower.index import (
     variables,
     zip_numbers,
 )
-from headrace.schedule.lower.order.accesses import ANY_COPY, Access
+from headrace.schedule.lower.order.accesses import ANY_COPY, Access, Range
+from headrace.schedule.lower.order.swing import Swing, swing
 
 
 @dataclass(frozen=True)
 class Gap:
-    """One dim: the second box starts base + sum of coefficient x iteration distance after the first.
+    """One dim: the second box starts base + sum of coefficient x iteration distance (+ swing) after the
+    first.
 
     The boxes meet along it where -`second` < gap < `first` (their extents).
     """
@@ -34,6 +36,7 @@ class Gap:
     moves: tuple[tuple[Var, Number], ...]
     first: Number
     second: Number
+    swing: Swing | None = None
 
 
 @dataclass(frozen=True)
@@ -67,13 +70,20 @@ class Meeting:
         """Return where they meet, [instances, distances], for arrays of distances of shape [1, n] or [1,
         1].
         """
-        found: np.ndarray = _column(self.runs) > 0
+        found: np.ndarray = (_column(self.runs) > 0)[:, :, None]
         for gap in self.gaps:
-            value = _value(gap.base, gap.moves, distance)
-            found = found & (value < _column(gap.first)) & (-value < _column(gap.second))
+            value = _value(gap.base, gap.moves, distance)[:, :, None]
+            if gap.swing is not None and gap.swing.var in distance:
+                steps = distance[gap.swing.var]
+                value = value + gap.swing.difference(steps)
+                found = found & gap.swing.happens(steps)
+            found = (
+                found & (value < _column(gap.first)[:, :, None]) & (-value < _column(gap.second)[:, :, None])
+            )
+        met: np.ndarray = np.any(found, axis=2)
         if self.turn is not None:
-            found = found & (_value(self.turn.base, self.turn.moves, distance) % self.turn.copies == 0)
-        return found
+            met = met & (_value(self.turn.base, self.turn.moves, distance) % self.turn.copies == 0)
+        return met
 
 
 def _column(number: Number) -> np.ndarray:
@@ -91,16 +101,15 @@ def _value(
 
 
 def meeting(
-    first: Access, second: Access, steps: Mapping[Var, Number], shift: int, corelets: int
+    first: Access, second: Access, loops: Mapping[Var, Range], shift: int, corelets: int
 ) -> Meeting | None:
     """Return how `first` and `second` (of the corelet `shift` further on) meet, or None if they never do.
 
-    `steps` are the loop variables whose iterations may differ between the two, with their steps; all others
-    are equal.
+    `loops` are those whose iterations may differ between the two; of all others it is the same iteration.
     """
     if first.key != second.key:
         return None
-    turn = _turn(first, second, steps, shift, corelets)
+    turn = _turn(first, second, loops, shift, corelets)
     if (
         turn is not None
         and not turn.moves
@@ -108,13 +117,20 @@ def meeting(
         and all(b % turn.copies for b in entries(turn.base))
     ):
         return None
-    gaps = []
+    gaps: list[Gap] = []
     for low, size, other_low, other_size in _pairs(first, second, shift, corelets):
-        gap = _gap(low, size, other_low, other_size, steps)
-        if gap is not None:
+        gap = _gap(low, size, other_low, other_size, loops)
+        if gap is not None and _fits(gap, gaps):
             gaps.append(gap)
     runs = times(_runs(first), _rolled(_runs(second), shift, corelets))
     return None if runs == 0 else Meeting(tuple(gaps), turn, runs)
+
+
+def _fits(gap: Gap, gaps: Sequence[Gap]) -> bool:
+    """True if a gap swings with the same loop as the others, or not at all: one loop is tabulated at a
+    time.
+    """
+    return gap.swing is None or all(g.swing is None or g.swing.var == gap.swing.var for g in gaps)
 
 
 def _runs(access: Access) -> Number:
@@ -193,16 +209,24 @@ def _rolled(number: Number, shift: int, corelets: int) -> Number:
 
 
 def _gap(
-    low: Expr | None, size: Expr | None, other: Expr | None, extent: Expr | None, steps: Mapping[Var, Number]
+    low: Expr | None, size: Expr | None, other: Expr | None, extent: Expr | None, loops: Mapping[Var, Range]
 ) -> Gap | None:
     """One dim of a meeting, or None if the dim cannot tell the boxes apart."""
     if low is None or size is None or other is None or extent is None:
         return None
     difference = other - low
-    first, second, moves = _bound(size), _bound(extent), _moves(other, steps)
-    if not difference.is_number or first is None or second is None or moves is None:
+    first, second = _bound(size), _bound(extent)
+    if not difference.is_number or first is None or second is None:
         return None
-    return Gap(difference.const, moves, first, second)
+    moves = _moves(other, loops)
+    if moves is not None:
+        return Gap(difference.const, moves, first, second)
+    bent = [(atom, c) for atom, c in other.terms if isinstance(atom, Term) and _depends(atom, loops)]
+    if any(not isinstance(c, int) for _, c in bent):
+        return None
+    swung = swing(tuple((atom, c) for atom, c in bent if isinstance(c, int)), loops)
+    moves = _moves(Expr(0, tuple(t for t in other.terms if t not in bent)), loops)
+    return None if swung is None or moves is None else Gap(difference.const, moves, first, second, swung)
 
 
 def _bound(size: Expr) -> Number | None:
@@ -218,27 +242,34 @@ def _bound(size: Expr) -> Number | None:
     return None
 
 
-def _moves(expr: Expr, steps: Mapping[Var, Number]) -> tuple[tuple[Var, Number], ...] | None:
+def _moves(expr: Expr, loops: Mapping[Var, Range]) -> tuple[tuple[Var, Number], ...] | None:
     """What one more iteration of each loop adds to a form; None if the form is not linear in one of them."""
     moves = []
     for atom, c in expr.terms:
         if isinstance(atom, Var):
-            if atom in steps:
-                moves.append((atom, times(c, steps[atom])))
-        elif any(var in steps for var in variables(Expr(0, ((atom, 1),)))):
+            if atom in loops:
+                step = loops[atom].step
+                if not step.is_number:
+                    return None
+                moves.append((atom, times(c, step.const)))
+        elif _depends(atom, loops):
             return None
     return tuple(moves)
 
 
+def _depends(atom: Term, loops: Mapping[Var, Range]) -> bool:
+    return any(var in loops for var in variables(Expr(0, ((atom, 1),))))
+
+
 def _turn(
-    first: Access, second: Access, steps: Mapping[Var, Number], shift: int, corelets: int
+    first: Access, second: Access, loops: Mapping[Var, Range], shift: int, corelets: int
 ) -> Turn | None:
     buffer = first.memory.buffer
     a, b = first.memory.copy, _shifted(second.memory.copy, shift, corelets)
     if buffer is None or buffer.copies == 1 or b is None or ANY_COPY in (a, b):
         return None
     a, b = _unwrapped(a, buffer.copies), _unwrapped(b, buffer.copies)
-    difference, moves = b - a, _moves(b, steps)
+    difference, moves = b - a, _moves(b, loops)
     if not difference.is_number or moves is None:
         return None
     return Turn(difference.const, moves, buffer.copies)
