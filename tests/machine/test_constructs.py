@@ -334,7 +334,9 @@ def test_a_channel_the_device_does_not_have_is_a_fault() -> None:
         samples.image_of(program(body))
 
 
-@pytest.mark.parametrize(("name", "function"), [("sqrt", np.sqrt), ("softplus", lambda x: np.log1p(np.exp(x)))])
+@pytest.mark.parametrize(
+    ("name", "function"), [("sqrt", np.sqrt), ("softplus", lambda x: np.log1p(np.exp(x)))]
+)
 def test_opaque_functions_work_on_numbered_registers(name: str, function) -> None:  # type: ignore[no-untyped-def]
     body = f"""
     dataflow.program_unit iter_arg : %me -> (%sfu0) : {{
@@ -358,3 +360,26 @@ def test_an_unknown_opaque_function_is_a_fault() -> None:
     }"""
     with pytest.raises(HeadraceError, match="unknown function mystery"):
         samples.image_of(program(body))
+
+
+@pytest.mark.parametrize(
+    ("mark", "offset", "found"),
+    [("{loop_type = #parallel}", 1, 1), ("", 1, 0), ("{loop_type = #parallel}", 0, 0)],
+)
+def test_iterations_of_a_marked_loop_must_not_meet(mark: str, offset: int, found: int) -> None:
+    """Row r of a register array is read and row r + offset stored."""
+    body = f"""
+    dataflow.program_unit iter_arg : %me -> (%sfu0) : {{
+      %reg = dataflow.get_local_unit %me {{name = "sfu_reg"}} : index
+      %m = dataflow.get_logical_memory_view %reg, %c0 {{layout_map = #i1}} : index, index, memref<64xf32>
+      %x = arith.constant dense<2.0> : vector<64xf32>
+      agen.vector_store %x, %m[0] {{store_order = #i1, store_set = #v64}} : memref<64xf32>, vector<64xf32>
+      scf.for %r = %c0 to %c8 step %c1 {{
+        %o = agen.vector_load %m[%r] {{load_order = #i1, load_set = #once}} : memref<64xf32>, vector<1xf32>
+        %n = vectorchain.binary %o, %o {{binary_op = #vectorchain<binary_operator add>, op_specific_map = #i1}} : vector<1xf32>, vector<1xf32>, vector<1xf32>
+        agen.vector_store %n, %m[%r + {offset}] {{store_order = #i1, store_set = #once}} : memref<64xf32>, vector<1xf32>
+      }} {mark}
+    }}"""
+    findings = sanitize(samples.image_of(program(body, constants="8")), Memory(1 << 12), {})
+    assert len(findings) == found
+    assert all("touches what another one stores" in f.message for f in findings)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.machine.check.findings import Finding
+from headrace.machine.check.promises import any_crosses
 from headrace.machine.check.shadows import Region
 from headrace.machine.check.watch import ClockedQueue, WatchedRun
 from headrace.machine.execute import indirect
@@ -143,15 +144,22 @@ def _loop(run: WatchedRun, team: Team, node: Loop) -> bool:
         return True
     ticks = run.ticks(team, steps, node.where)
     rows = run.rows(team, ticks, [q.rows for q, _ in plan.receives])
+    touched: list[tuple[Any, Region]] = []
+    stored: list[tuple[Any, Region]] = []
     for inner in plan.body:
         if isinstance(inner, Load | Store):
             access = plan.accesses[id(inner)]
             region = run.region(access, team.env, trips)
+            (stored if isinstance(inner, Store) else touched).append((inner.box.place, region))
             known = rows if region.count == steps else rows[:1]
             (run.read if isinstance(inner, Load) else run.write)(team, access, region, known, inner.where)
         elif isinstance(inner, Send):
             run.queue(team, inner.peer, True).chunks[-1].clocks = rows
     run.advance(team, rows)
+    if any_crosses(stored, [*stored, *touched], steps):
+        name = run.image.instances[team.ids[0]].name
+        text = f"{name}: an iteration of a marked loop touches what another one stores"
+        run.findings.add(Finding("races", text, name, run.op, node.where))
     return True
 
 
