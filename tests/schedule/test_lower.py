@@ -6,8 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from headrace.arch.presets import device
 from headrace.ir.text import print_module
 from headrace.numbers.dtypes import numpy_dtype
+from headrace.schedule.verify import verify
 from headrace.semantics.elementwise import float_op, integer_op
 from tests.schedule.ktdf_texts import Rows, generic, program
 from tests.schedule.machine_run import lowered, run, source
@@ -298,3 +300,15 @@ def test_narrow_floats_are_stored_and_widened() -> None:
     a = random(4, 40).astype(numpy_dtype("f8E4M3FN"))
     found = run(program(4, [x], [y], step), {"x": a}, "spyre-1core")["y"]
     np.testing.assert_array_equal(found, a.astype(np.float16))
+
+
+@pytest.mark.parametrize("machine, waits", [("tiny", 3), ("spyre", 2)])
+def test_buffers_share_bytes_only_where_they_must_and_then_in_order(machine: str, waits: int) -> None:
+    x, v = random(20480), random(20480, seed=1)
+    text = source("phases")
+    found = run(text, {"x": x, "v": v}, machine)
+    np.testing.assert_array_equal(found["y"], x)
+    np.testing.assert_array_equal(found["w"], v)
+    dfir = lowered(text, machine)
+    assert print_module(dfir).count("dataflow.sync_recv") == waits
+    assert verify(dfir, device(machine)) == []
