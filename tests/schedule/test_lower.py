@@ -8,7 +8,10 @@ import pytest
 
 from headrace.arch.presets import device
 from headrace.ir.text import print_module
+from headrace.machine.decode import decode
+from headrace.machine.execute import execute
 from headrace.numbers.dtypes import numpy_dtype
+from headrace.numbers.memory import Memory
 from headrace.schedule.verify import verify
 from headrace.semantics.elementwise import float_op, integer_op
 from tests.schedule.ktdf_texts import Rows, generic, program
@@ -312,3 +315,13 @@ def test_buffers_share_bytes_only_where_they_must_and_then_in_order(machine: str
     dfir = lowered(text, machine)
     assert print_module(dfir).count("dataflow.sync_recv") == waits
     assert verify(dfir, device(machine)) == []
+
+
+def test_the_form_of_public_schedulers_is_lowered_too() -> None:
+    x = random(64, 64)
+    memory = Memory(1 << 20)
+    memory.view(0, "f16", 4096)[:] = x.reshape(-1)
+    dfir = lowered(source("public"), "sample")
+    assert verify(dfir, device("sample")) == []
+    execute(decode(dfir, device("sample")), memory, {})
+    np.testing.assert_array_equal(memory.view(8192 * 2, "f16", 4096).reshape(64, 64), x * x)

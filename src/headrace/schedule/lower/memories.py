@@ -198,6 +198,22 @@ def _subview(found: Memories, op: Any) -> Place:
     return Place(base.memory, tuple(a + b for a, b in zip(base.corner, offsets, strict=True)), sizes)
 
 
+def _recast(found: Memories, op: Any) -> Place:
+    """An array of other sizes and strides from an offset of the base on."""
+    base = found.whole(op, op.source)
+    (offset,) = _mixed(found, op.static_offsets, op.offsets)
+    strides = tuple(int(n) for n in op.static_strides.get_values())
+    if DYNAMIC in strides or any(corner != ZERO for corner in base.corner):
+        raise HeadraceError(
+            Diagnostic("a cast has a dynamic stride or a part as its base", location(op), op.name)
+        )
+    shape, dtype = _shape(op.results[0].type)
+    sizes = _mixed(found, op.static_sizes, op.sizes)
+    old = base.memory
+    memory = Memory(dtype, shape, strides, old.buffer, old.copy, old.argument, old.start + offset)
+    return _all(memory, sizes)
+
+
 def _mixed(found: Memories, static: Any, dynamic: Any) -> tuple[Expr, ...]:
     rest = iter(dynamic)
     return tuple(found.values[next(rest)] if n == DYNAMIC else Expr(int(n)) for n in static.get_values())
@@ -215,6 +231,7 @@ RULES = {
     "memref.collapse_shape": _reshape,
     "memref.reshape": _reshape,
     "memref.subview": _subview,
+    "memref.reinterpret_cast": _recast,
     "memref.cast": _same,
     "memref.memory_space_cast": _same,
 }

@@ -169,10 +169,12 @@ class UnitProgram:
                 indirect(node, self.program, self.addresses)
             elif isinstance(node, PointLoop):
                 nest = _nest(node)
-                if nest is not None:
-                    messages(nest[1], nest[0], self.program, self.addresses)
-                else:
+                if nest is None:
                     self.point_loop(node)
+                elif _is_copy(nest[1][0]):
+                    copy(nest[1][0], self.program, self.addresses, nest[0])
+                else:
+                    messages(nest[1], nest[0], self.program, self.addresses)
             else:
                 op: Any = node.op
                 if op.name != "arith.constant":
@@ -201,7 +203,7 @@ def _nest(node: PointLoop) -> tuple[list[PointLoop], list[Transfer]] | None:
         loops.append(loops[-1].body[0])
     inner = loops[-1].body
     transfers = [n for n in inner if isinstance(n, Transfer)]
-    if len(transfers) != len(inner) or any(_is_copy(t) for t in transfers):
+    if len(transfers) != len(inner) or (len(inner) > 1 and any(_is_copy(t) for t in transfers)):
         return None
     own = {loop.var for loop in loops}
     for loop in loops:

@@ -34,19 +34,22 @@ def times_of(loops: Sequence[PointLoop]) -> tuple[Time, ...]:
     return tuple(Time(p.var, p.low, p.step, trips(p.low, p.high, p.step)) for p in loops)
 
 
-def copy(op: Transfer, program: ProgramValues, addresses: Addresses) -> Operation:
-    """Return a memory-to-memory transfer as one composite_load_and_store."""
+def copy(
+    op: Transfer, program: ProgramValues, addresses: Addresses, loops: Sequence[PointLoop] = ()
+) -> Operation:
+    """Emit a memory-to-memory transfer, or a nest of loops around one, as one composite_load_and_store."""
     source, target = op.source, op.target
     assert isinstance(source, Place) and isinstance(target, Place)
     order = op.order or tuple(range(len(source.sizes)))
     found = factors(source.sizes, target.sizes, order, op.where)
     count = run(found, source, target)
     slow, fast = found[: len(found) - count], found[len(found) - count :]
-    left = _walk(source, [f.left for f in slow], [(f.left, f.size) for f in fast])
-    right = _walk(target, [f.right for f in slow], [(f.right, f.size) for f in fast])
+    times = times_of(loops)
+    left = _walk(_paced(source, op, times), [f.left for f in slow], [(f.left, f.size) for f in fast])
+    right = _walk(_paced(target, op, times), [f.right for f in slow], [(f.right, f.size) for f in fast])
     shape = _run_shape(left, right, op)
     symbols = Symbols()
-    sizes = [f.size for f in slow]
+    sizes = [*(t.count for t in times), *(f.size for f in slow)]
     for size in (*left.extents, *right.extents, *sizes):
         symbols.size(size)
     a, b = side(left, program, symbols, addresses), side(right, program, symbols, addresses)
@@ -70,14 +73,14 @@ def copy(op: Transfer, program: ProgramValues, addresses: Addresses) -> Operatio
     return program.emit(make("agen.composite_load_and_store", operands, (), properties, [body(inner)]))
 
 
-def _walk(
-    place: Place, slow: Sequence[tuple[int, int]], fast: Sequence[tuple[tuple[int, int], Expr]]
-) -> Walk:
-    extents = [ONE] * len(place.sizes)
+def _walk(paced: Walk, slow: Sequence[tuple[int, int]], fast: Sequence[tuple[tuple[int, int], Expr]]) -> Walk:
+    """Return the walk of a copy: one run a vector, the loops around it and then the slow factors as time."""
+    rank = len(paced.place.sizes)
+    extents = [ONE] * rank
     for (dim, _), size in fast:
         extents[dim] = combine("mul", extents[dim], size)
-    rank = tuple(range(len(place.sizes)))
-    return Walk(place, tuple(extents), rank, tuple((move,) for move in slow), place.corner)
+    times = (*paced.times, *((move,) for move in slow))
+    return replace(paced, extents=tuple(extents), order=tuple(range(rank)), times=times)
 
 
 def _run_shape(left: Walk, right: Walk, op: Transfer) -> tuple[int, ...]:

@@ -207,7 +207,7 @@ class ProgramValues:
         """Return the view of an array; a buffer of several copies has the copy as its first dim."""
         buffer = memory.buffer
         if buffer is not None:
-            start = Expr(addresses[buffer.name] // itemsize(memory.dtype))
+            start = memory.start + addresses[buffer.name] // itemsize(memory.dtype)
             shape, strides = memory.shape, memory.strides
             if buffer.copies > 1:
                 shape, strides = (buffer.copies, *shape), (buffer.stride, *strides)
