@@ -160,6 +160,33 @@ def test_unknown_commands_options_and_values(capsys: pytest.CaptureFixture[str])
     assert "frobnicate" in refused(capsys, "run", SOFTMAX, "--without", "frobnicate")
 
 
+def test_values_nobody_takes(capsys: pytest.CaptureFixture[str], kernel: Path, tmp_path: Path) -> None:
+    for more in ([], ["--engine", "reference"]):
+        assert "'n' names no scalar argument" in refused(capsys, "run", kernel, "--arg", "n=1", *more)
+        assert "'x' names no scalar argument" in refused(capsys, "run", kernel, "--arg", "x=1", *more)
+    assert "no name before '='" in refused(capsys, "run", kernel, "--arg", "=1")
+    x = np.zeros(256, np.float32)
+    np.savez(tmp_path / "in.npz", x=x, y=x, arg0=x)
+    assert "are the same argument" in refused(capsys, "run", kernel, "--inputs", tmp_path / "in.npz")
+
+
+@pytest.mark.parametrize(
+    "setting", ["lx_bytes=abc", "lx_bytes=0", "default_grid=-3", "strict_lx=maybe", "zz=1"]
+)
+def test_settings_without_meaning(capsys: pytest.CaptureFixture[str], kernel: Path, setting: str) -> None:
+    said = refused(capsys, "run", kernel, "--engine", "reference", "--set", setting)
+    assert setting.split("=")[0] in said
+
+
+def test_seeds_are_natural_numbers(capsys: pytest.CaptureFixture[str], kernel: Path) -> None:
+    for command in ("run", "check"):
+        assert "--seed" in refused(capsys, command, kernel, "--seed", "-1")
+
+
+def test_a_suite_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no suite '__init__'" in refused(capsys, "bench", "__init__")
+
+
 def test_a_kernel_that_cannot_be_compiled_leaves_no_folder(
     capsys: pytest.CaptureFixture[str], kernel: Path, tmp_path: Path
 ) -> None:

@@ -125,7 +125,7 @@ def test_two_functions_do_not_see_each_others_names():
 
 
 def test_an_unreadable_file_is_an_error_of_ours(tmp_path):
-    with pytest.raises(HeadraceError, match="cannot read .*: no such file"):
+    with pytest.raises(HeadraceError, match="no such file: "):
         load_file(tmp_path / "none.mlir")
 
 

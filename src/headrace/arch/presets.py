@@ -9,6 +9,7 @@ from pathlib import Path
 
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.ir.files import read_text
 
 _FOLDER = files("headrace.arch") / "devices"
 
@@ -39,12 +40,12 @@ def device(name_or_path: str | Path = "spyre", overrides: Mapping[str, object] |
     if str(name_or_path) in names():
         return _read(source_text(str(name_or_path)), f"{name_or_path}.mlir", changes)
     path = Path(name_or_path)
-    if not path.is_file():
+    if not path.exists():
         known = ", ".join(names())
         raise HeadraceError(
             Diagnostic(f"no device {str(name_or_path)!r}", hint=f"known: {known}, or give a file")
         )
-    return _read(path.read_text(encoding="utf-8"), str(path), changes)
+    return _read(read_text(path), str(path), changes)
 
 
 @lru_cache(maxsize=64)

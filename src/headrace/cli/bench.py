@@ -26,7 +26,7 @@ def bench(
         raise HeadraceError(
             "the benchmarks are not installed with the package", hint="run it from a checkout"
         )
-    if not path.is_file():
+    if not path.is_file() or suite.startswith("_"):
         known = ", ".join(sorted(p.stem for p in folder.glob("*.py") if not p.stem.startswith("_")))
         raise HeadraceError(f"no suite '{suite}'", hint=f"suites are {known}")
     rows = _load(path).rows()

@@ -17,7 +17,7 @@ def check(
     device: DeviceName = "spyre",
     arch: ArchChanges = [],  # noqa: B006
     arg: Scalars = [],  # noqa: B006
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the inputs.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the inputs.")] = 0,
     strict_lx: Annotated[
         bool, typer.Option("--strict-lx", help="A tile over the scratchpad is an error.")
     ] = False,

@@ -16,6 +16,7 @@ from headrace.cli.options import (
     Without,
     find_device,
     names,
+    read_plan,
     scalars,
 )
 
@@ -39,7 +40,7 @@ def compile_(
     from headrace.schedule.plan_text import plan_text
 
     kernel = load(file, function or None)
-    replay = json.loads(plan.read_text(encoding="utf-8")) if plan else None
+    replay = read_plan(plan) if plan else None
     options = Options(names(without), effort, replay, default_scalars(kernel, scalars(arg)))
     program = compile_kernel(kernel, find_device(device, arch), options)
     program.require_legal()

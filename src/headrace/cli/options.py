@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +13,7 @@ import typer
 
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.files import write_bytes
 
 DeviceName = Annotated[str, typer.Option("--device", help="Preset name or architecture file.")]
 ArchChanges = Annotated[
@@ -36,6 +40,11 @@ def pairs(items: list[str], option: str) -> dict[str, str]:
     wrong = [item for item in items if "=" not in item]
     if wrong:
         raise HeadraceError(f"{option} {wrong[0]}: no '=' in it", hint=f"write {option} NAME=VALUE")
+    named = [item.split("=", 1)[0].strip() for item in items]
+    if "" in named:
+        raise HeadraceError(
+            f"{option} {items[named.index('')]}: no name before '='", hint=f"write {option} NAME=VALUE"
+        )
     return dict(item.split("=", 1) for item in items)
 
 
@@ -61,23 +70,25 @@ def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
         raise HeadraceError(f"{path} is not a readable .npz file: {error}", hint=hint) from None
 
 
-def write_arrays(path: Path, arrays: Any) -> None:
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
     """Write arrays as .npz, atomically."""
-    import io
-    import os
-    import tempfile
-
     buffer = io.BytesIO()
-    np.savez(buffer, **{key.replace("/", "_"): array for key, array in arrays.items()})
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, fresh = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(buffer.getvalue())
-        os.chmod(fresh, 0o644)
-        os.replace(fresh, path)
-    except OSError as error:
-        raise HeadraceError(f"cannot write {path}: {error.strerror}") from None
+    with zipfile.ZipFile(buffer, "w") as archive:  # numpy.savez takes no array named "file"
+        for key, array in arrays.items():
+            with archive.open(f"{key.replace('/', '_')}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+    write_bytes(path, buffer.getvalue())
+
+
+def read_plan(path: Path) -> dict[str, Any]:
+    """The data of a plan.json; HeadraceError when it is none."""
+    from headrace.runtime.artefact import read_json
+
+    data = read_json(path)
+    if not isinstance(data, dict):
+        hint = "start from the plan.json that `headrace compile` writes"
+        raise HeadraceError(f"{path} is not a plan", hint=hint)
+    return data
 
 
 def _number(name: str, text: str) -> float | int:

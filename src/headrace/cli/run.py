@@ -19,6 +19,7 @@ from headrace.cli.options import (
     find_device,
     names,
     read_arrays,
+    read_plan,
     scalars,
     write_arrays,
 )
@@ -42,7 +43,9 @@ def run(
     outputs: Annotated[
         Path | None, typer.Option("--outputs", help="Where to write every bound array (.npz).")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the inputs when --inputs is not given.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Seed of the inputs when --inputs is not given.")
+    ] = 0,
     check: Annotated[
         bool, typer.Option("--check", help="Sanitizer: races, unwritten reads, bounds, signals.")
     ] = False,
@@ -112,7 +115,7 @@ def _machine(
     else:
         kernel = load(file, function or None)
         known = default_scalars(kernel, {**{k: v for k, v in (arrays or {}).items()}, **values})
-        replay = json.loads(plan.read_text(encoding="utf-8")) if plan else None
+        replay = read_plan(plan) if plan else None
         options = Options(without, effort, replay, known)
         program = compile_kernel(kernel, device or find_device("spyre", []), options)
     inputs = None if arrays is None else arrays

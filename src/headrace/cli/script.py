@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import runpy
 import sys
+import traceback
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from headrace.arch.device import Device
-from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
 
 
 def run_script(file: Path, device: Device, as_json: bool) -> int:
@@ -69,6 +70,39 @@ def _execute(file: Path) -> None:
     arguments, sys.argv = sys.argv, [str(file)]
     try:
         runpy.run_path(str(file), run_name="__main__")
+    except SystemExit as ending:
+        if ending.code not in (None, 0):
+            raise HeadraceError(
+                f"{file} ended with {ending.code}", hint="run it with python to see why"
+            ) from None
+    except HeadraceError:
+        raise
+    except Exception as error:
+        if _is_ours(error):
+            raise
+        raise HeadraceError(_failure(error, file)) from None
     finally:
         sys.argv = arguments
         sys.path.remove(str(file.parent))
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether an exception, or one it came from, was raised by code of Headrace."""
+    ours = str(Path(__file__).parents[1])
+    chain: list[BaseException] = []
+    at: BaseException | None = error
+    while at is not None and at not in chain:
+        chain.append(at)
+        at = at.__cause__ or at.__context__
+    frames = [traceback.extract_tb(e.__traceback__) for e in chain]
+    return any(f[-1].filename.startswith(ours) for f in frames if f)
+
+
+def _failure(error: Exception, file: Path) -> Diagnostic:
+    """What a script of somebody else's stumbled over, at its own line."""
+    if isinstance(error, SyntaxError):
+        where = Location(str(error.filename or file), error.lineno or 1, error.offset or 1)
+        return Diagnostic(error.msg, where, "SyntaxError")
+    lines = [f.lineno or 1 for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
+    where = Location(str(file), lines[-1] if lines else 1, 1)
+    return Diagnostic(str(error), where, type(error).__name__, "run it with python to see the traceback")

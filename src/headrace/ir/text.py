@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import ParseError
 
 from headrace.ir.context import context, known_names
 from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
+from headrace.ir.files import read_text
 from headrace.ir.parser import TextParser, UndefinedValue, UnknownName, UnknownWord, span_start
 from headrace.ir.printer import TextPrinter
 
@@ -44,12 +45,7 @@ def print_module(module: Operation, generic: bool = False) -> str:
 
 def load_file(path: str | Path) -> ModuleOp:
     """The module in a file; raises HeadraceError when it cannot be read or parsed."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not utf-8 text"
-        raise HeadraceError(Diagnostic(f"cannot read {path}: {reason.lower()}")) from None
-    return parse(text, str(path))
+    return parse(read_text(Path(path)), str(path))
 
 
 def location(op: Operation) -> Location:

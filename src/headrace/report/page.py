@@ -9,7 +9,7 @@ from typing import Any
 
 from jinja2 import Environment
 
-from headrace.runtime.artefact import write_text
+from headrace.ir.files import write_text
 from headrace.runtime.program import Run
 from headrace.runtime.summary import STALLS, summary
 

@@ -15,6 +15,7 @@ from headrace.arch.cost import Work
 from headrace.arch.presets import device as read_device
 from headrace.ir.arguments import Argument
 from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.files import read_text, write_text
 from headrace.ir.text import parse
 from headrace.runtime.program import Program, Run
 
@@ -25,20 +26,26 @@ def save(program: Program, folder: Path) -> None:
     """Write ktir.mlir ktdf.mlir dfir.mlir plan.json device.mlir meta.json; replaces an earlier program's
     folder.
     """
-    if folder.exists() and not _is_program(folder) and any(folder.iterdir()):
+    folder = folder.absolute()
+    is_taken = folder.exists() and not _is_program(folder)
+    if is_taken and (not folder.is_dir() or any(folder.iterdir())):
         raise HeadraceError(
             f"{folder} exists and is not a compiled program", hint="name a new folder or remove this one"
         )
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    files = _files(program)
+    fresh: Path | None = None
     try:
-        for name, text in _files(program).items():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        for name, text in files.items():
             (fresh / name).write_text(text, encoding="utf-8")
         fresh.chmod(0o755)
         _replace(folder, fresh)
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
+    except OSError as error:
+        raise HeadraceError(f"cannot write {folder}: {(error.strerror or 'failed').lower()}") from None
+    finally:
+        if fresh is not None:
+            shutil.rmtree(fresh, ignore_errors=True)
 
 
 def load(folder: Path) -> Program:
@@ -47,29 +54,40 @@ def load(folder: Path) -> Program:
         raise HeadraceError(
             f"{folder} holds no compiled program", hint="`headrace compile FILE -o DIR` makes one"
         )
-    meta = _json(folder / "meta.json")
-    if meta.get("version") != VERSION:
+    meta = read_json(folder / "meta.json")
+    if not isinstance(meta, dict) or meta.get("version") != VERSION:
+        found = meta.get("version") if isinstance(meta, dict) else "no"
         raise HeadraceError(
-            f"{folder} was written by format {meta.get('version')}, this is {VERSION}",
-            hint="compile it again",
+            f"{folder} was written by format {found}, this is {VERSION}", hint="compile it again"
         )
+    try:
+        facts = _facts(meta)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        message = f"{folder / 'meta.json'} does not describe a program: {type(error).__name__} {error}"
+        raise HeadraceError(message, hint="compile the kernel again") from None
     plan = folder / "plan.json"
+    ktdf = _text(folder / "ktdf.mlir")
     return Program(
-        name=meta["name"],
         device=read_device(folder / "device.mlir"),
-        arguments=tuple(_argument(data) for data in meta["arguments"]),
-        dfir_module=parse((folder / "dfir.mlir").read_text(encoding="utf-8"), str(folder / "dfir.mlir")),
+        dfir_module=parse(read_text(folder / "dfir.mlir"), str(folder / "dfir.mlir")),
         ktir=_text(folder / "ktir.mlir"),
-        ktdf_module=parse(_text(folder / "ktdf.mlir"), str(folder / "ktdf.mlir"))
-        if _text(folder / "ktdf.mlir")
-        else None,
-        plan=_json(plan) if plan.is_file() else None,
-        grid=tuple(meta["grid"]),
-        work=Work.from_attribute(meta["work"]) if meta["work"] is not None else None,
-        scalars=meta["scalars"],
-        file=meta["file"],
-        meta=meta["meta"],
+        ktdf_module=parse(ktdf, str(folder / "ktdf.mlir")) if ktdf else None,
+        plan=read_json(plan) if plan.is_file() else None,
+        **facts,
     )
+
+
+def _facts(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """What meta.json says of a program, typed; KeyError and its like for what is missing or misshapen."""
+    return {
+        "name": str(meta["name"]),
+        "file": str(meta["file"]),
+        "arguments": tuple(_argument(data) for data in meta["arguments"]),
+        "grid": tuple(int(n) for n in meta["grid"]),
+        "work": Work.from_attribute(meta["work"]) if meta["work"] is not None else None,
+        "scalars": dict(meta["scalars"]),
+        "meta": dict(meta["meta"]),
+    }
 
 
 def write_trace(run: Run, path: Path) -> None:
@@ -84,20 +102,6 @@ def write_trace(run: Run, path: Path) -> None:
         values = {argument.name: 0 for argument in run.program.image.arguments} | dict(run.program.scalars)
         timing = simulate(run.program.image, values, run.program.device, is_traced=True)
     write_text(path, json.dumps(chrome_trace(timing, run.program.image, run.program.device)))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _files(program: Program) -> dict[str, str]:
@@ -139,17 +143,16 @@ def _argument(data: Mapping[str, Any]) -> Argument:
     return Argument(**{**data, "shape": tuple(data["shape"])})
 
 
-def _json(path: Path) -> Any:
+def read_json(path: Path) -> Any:
+    """The data of a JSON file; HeadraceError when it cannot be read or is none."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise HeadraceError(
-            f"{path} is not readable JSON: {error}", hint="compile the kernel again"
-        ) from None
+        return json.loads(read_text(path))
+    except ValueError as error:
+        raise HeadraceError(f"{path} is not JSON: {error}", hint="compile the kernel again") from None
 
 
 def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
+    return read_text(path) if path.exists() else ""
 
 
 def _dump(data: Any) -> str:

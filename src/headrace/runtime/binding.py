@@ -98,18 +98,23 @@ def bind(
 
 def _by_argument(arguments: Sequence[Argument], inputs: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
     """Inputs by argument name, each with the key it came by; HeadraceError for a key that names nothing."""
-    names = {a.name: a for a in arguments} | {f"arg{i}": a for i, a in enumerate(arguments)}
+    names = {f"arg{i}": a for i, a in enumerate(arguments)} | {a.name: a for a in arguments}
     unknown = [key for key in inputs if not key.startswith("@") and key.removeprefix("%") not in names]
     if unknown:
         known = ", ".join(a.name for a in arguments if a.kind != "lx")
         raise HeadraceError(
             [Diagnostic(f"input '{key}' names no argument", hint=f"arguments are {known}") for key in unknown]
         )
-    return {
-        names[key.removeprefix("%")].name: (key, value)
-        for key, value in inputs.items()
-        if not key.startswith("@")
-    }
+    found: dict[str, tuple[str, Any]] = {}
+    for key, value in inputs.items():
+        if key.startswith("@"):
+            continue
+        name = names[key.removeprefix("%")].name
+        if name in found:
+            message = f"inputs '{found[name][0]}' and '{key}' are the same argument"
+            raise HeadraceError(message, hint="give it once")
+        found[name] = (key, value)
+    return found
 
 
 def _problems(

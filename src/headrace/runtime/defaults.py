@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.runtime.kernel import Kernel
 
 DEFAULT_FLOAT = 1e-5
@@ -19,6 +19,7 @@ def default_scalars(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, float
     """
     if kernel.level != "ktir":
         return {}
+    _require_taken(kernel, given)
     scalars = [a for a in kernel.arguments if a.kind == "scalar"]
     values: dict[str, float | int] = {}
     for argument in scalars:
@@ -36,6 +37,19 @@ def default_scalars(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, float
     return values
 
 
+def _require_taken(kernel: Kernel, given: Mapping[str, Any]) -> None:
+    """HeadraceError for a number whose name is no scalar argument's."""
+    kinds = {a.name: a.kind for a in kernel.arguments}
+    takers = ", ".join(name for name, kind in kinds.items() if kind == "scalar") or "none"
+    wrong = [
+        Diagnostic(f"value '{name}' names no scalar argument", hint=f"scalar arguments are {takers}")
+        for name, value in given.items()
+        if isinstance(value, int | float) and kinds.get(name) not in ("scalar", "unused")
+    ]
+    if wrong:
+        raise HeadraceError(wrong)
+
+
 def interpreter_options(settings: list[str], strict_lx: bool) -> Any:
     """The interpreter's options with `--set` applied; HeadraceError for an unknown key."""
     from headrace.semantics.plain import Options
@@ -46,7 +60,21 @@ def interpreter_options(settings: list[str], strict_lx: bool) -> Any:
         key, _, text = item.partition("=")
         if key not in known:
             raise HeadraceError(f"unknown setting '{key}'", hint=f"settings are {', '.join(sorted(known))}")
-        current = getattr(options, key)
-        value: Any = text.lower() in ("1", "true", "on") if isinstance(current, bool) else type(current)(text)
-        options = replace(options, **{key: value})
+        options = replace(options, **{key: _setting(key, text, getattr(options, key))})
     return options
+
+
+def _setting(key: str, text: str, current: Any) -> Any:
+    """The text of a setting in the type of its current value."""
+    try:
+        if isinstance(current, bool):
+            return {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}[
+                text.lower()
+            ]
+        value = type(current)(text)
+        if isinstance(value, int) and value < 1:
+            raise ValueError
+        return value
+    except (ValueError, KeyError):
+        wanted = "true or false" if isinstance(current, bool) else "a positive integer"
+        raise HeadraceError(f"--set {key}={text}: not {wanted}", hint=f"the default is {current}") from None

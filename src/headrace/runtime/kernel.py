@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.ir.arguments import Argument, arguments
 from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.files import read_text
 from headrace.ir.recognise import language
 from headrace.ir.text import parse
 from headrace.ir.verify import verify
@@ -81,18 +82,7 @@ def load(path_or_text: str | Path, function: str | None = None) -> Kernel:
     if isinstance(path_or_text, str) and "\n" in path_or_text:
         return Kernel(path_or_text, function=function)
     path = Path(path_or_text)
-    try:
-        return Kernel(path.read_text(encoding="utf-8"), str(path), function)
-    except FileNotFoundError:
-        raise HeadraceError(f"no such file: {path}", hint=_similar(path)) from None
-    except IsADirectoryError:
-        raise HeadraceError(
-            f"{path} is a folder", hint="give the .mlir file, or a compiled program's folder"
-        ) from None
-    except UnicodeDecodeError:
-        raise HeadraceError(f"{path} is not a text file", hint="a kernel is MLIR text (UTF-8)") from None
-    except OSError as error:
-        raise HeadraceError(f"{path}: {error.strerror}") from None
+    return Kernel(read_text(path), str(path), function)
 
 
 def interpret(kernel: Kernel, **inputs: Any) -> Run:
@@ -100,12 +90,3 @@ def interpret(kernel: Kernel, **inputs: Any) -> Run:
     from headrace.runtime.reference import run_reference
 
     return run_reference(kernel, inputs)
-
-
-def _similar(path: Path) -> str:
-    from difflib import get_close_matches
-
-    folder = path.parent
-    names = [p.name for p in folder.glob("*") if p.is_file()] if folder.is_dir() else []
-    close = get_close_matches(path.name, names, 1)
-    return f"did you mean {folder / close[0]}?" if close else "check the path"
