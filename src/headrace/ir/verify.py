@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from headrace.ir.diagnostics import Diagnostic
@@ -12,8 +12,8 @@ from headrace.ir.text import location
 
 
 def verify(module: Operation) -> list[Diagnostic]:
-    """Every violated rule of every op, then every use its definition does not dominate; empty when well-
-    formed.
+    """Every violated rule of every op and what is likely not meant (severity "warning"), then every use its
+    definition does not dominate; empty when well-formed.
     """
     found = [d for op in module.walk() for d in (_check(op), _check_numbers(op)) if d is not None]
     for op, i in undominated(module):
@@ -56,4 +56,6 @@ def _message(error: Exception) -> str:
 def _name(value: SSAValue) -> str:
     if value.name_hint:
         return f"%{value.name_hint}"
-    return "a block argument" if isinstance(value, BlockArgument) else f"result of {value.owner.name}"
+    if isinstance(value, OpResult):
+        return f"result of {value.op.name}"
+    return "a block argument" if isinstance(value, BlockArgument) else "a value nobody defines"

@@ -3,123 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from xdsl.ir.affine import (
-    AffineBinaryOpExpr,
-    AffineBinaryOpKind,
-    AffineConstantExpr,
-    AffineConstraintKind,
-    AffineDimExpr,
-    AffineExpr,
-    AffineSet,
-)
+
+from headrace.ir.sets import Bounds, Linear, box, contains, evaluate, linear, permutation
+
+__all__ = ["Bounds", "Linear", "box", "contains", "evaluate", "linear", "open_grid", "permutation"]
 
 Array = np.ndarray[Any, Any]
-Number = int | Array
-Bounds = tuple[int | None, int | None]
-"""Lowest and highest value of one dim, None where the set is open."""
-
-
-def evaluate(expression: AffineExpr, dims: Sequence[Number], symbols: Sequence[Number] = ()) -> Any:
-    """The value at `dims`, which may be integers or arrays that broadcast against each other."""
-    if isinstance(expression, AffineConstantExpr):
-        return expression.value
-    if not isinstance(expression, AffineBinaryOpExpr):
-        values = dims if isinstance(expression, AffineDimExpr) else symbols
-        return values[expression.position]  # type: ignore[attr-defined]
-    a, b = evaluate(expression.lhs, dims, symbols), evaluate(expression.rhs, dims, symbols)
-    kind = expression.kind
-    if kind is AffineBinaryOpKind.Add:
-        return a + b
-    if kind is AffineBinaryOpKind.Mul:
-        return a * b
-    if kind is AffineBinaryOpKind.FloorDiv:
-        return a // b
-    return a % b if kind is AffineBinaryOpKind.Mod else -(-a // b)
-
-
-@dataclass(frozen=True)
-class Linear:
-    """const + sum of coefficients[d] * dim d."""
-
-    const: int
-    coefficients: tuple[int, ...]
-
-    @property
-    def dims(self) -> tuple[int, ...]:
-        """The dims that matter."""
-        return tuple(d for d, c in enumerate(self.coefficients) if c)
-
-
-def linear(expression: AffineExpr, num_dims: int, symbols: Sequence[int] = ()) -> Linear | None:
-    """The expression as a linear form of its dims, None when a division or remainder of a dim stands in
-    the way."""
-    if isinstance(expression, AffineConstantExpr):
-        return Linear(expression.value, (0,) * num_dims)
-    if isinstance(expression, AffineDimExpr):
-        return Linear(0, tuple(int(d == expression.position) for d in range(num_dims)))
-    if not isinstance(expression, AffineBinaryOpExpr):
-        return Linear(symbols[expression.position], (0,) * num_dims)  # type: ignore[attr-defined]
-    a, b = linear(expression.lhs, num_dims, symbols), linear(expression.rhs, num_dims, symbols)
-    if a is None or b is None:
-        return None
-    if expression.kind is AffineBinaryOpKind.Add:
-        return Linear(
-            a.const + b.const, tuple(x + y for x, y in zip(a.coefficients, b.coefficients, strict=True))
-        )
-    if expression.kind is AffineBinaryOpKind.Mul and not (a.dims and b.dims):
-        factor, form = (a.const, b) if not a.dims else (b.const, a)
-        return Linear(factor * form.const, tuple(factor * c for c in form.coefficients))
-    if a.dims or b.dims:
-        return None
-    return Linear(int(evaluate(expression, (0,) * num_dims, symbols)), (0,) * num_dims)
-
-
-def box(points: AffineSet, symbols: Sequence[int] = ()) -> tuple[Bounds, ...] | None:
-    """The set as one interval per dim, None when a constraint couples dims or is not linear.
-
-    An empty set has a dim whose highest value is below its lowest.
-    """
-    low: list[int | None] = [None] * points.num_dims
-    high: list[int | None] = [None] * points.num_dims
-    for constraint in points.constraints:
-        form = linear(constraint.lhs - constraint.rhs, points.num_dims, symbols)
-        if form is None or len(form.dims) > 1:
-            return None
-        signs = _signs(constraint.kind)
-        if not form.dims:
-            if not all(sign * form.const >= 0 for sign in signs):
-                return tuple((0, -1) for _ in range(points.num_dims))
-            continue
-        dim = form.dims[0]
-        for sign in signs:
-            factor, const = sign * form.coefficients[dim], sign * form.const
-            if factor > 0:
-                bound = -(const // factor)
-                low[dim] = bound if low[dim] is None else max(low[dim], bound)  # type: ignore[type-var]
-            else:
-                bound = const // -factor
-                high[dim] = bound if high[dim] is None else min(high[dim], bound)  # type: ignore[type-var]
-    return tuple(zip(low, high, strict=True))
-
-
-def contains(points: AffineSet, dims: Sequence[Number], symbols: Sequence[int] = ()) -> Any:
-    """Whether each point is in the set (an array that broadcasts against `dims`, or a bool)."""
-    inside: Any = True
-    for constraint in points.constraints:
-        value = evaluate(constraint.lhs, dims, symbols) - evaluate(constraint.rhs, dims, symbols)
-        for sign in _signs(constraint.kind):
-            inside = inside & (sign * value >= 0)
-    return inside
-
-
-def permutation(results: Sequence[AffineExpr]) -> tuple[int, ...] | None:
-    """The dims the results are, when every dim is exactly one of them."""
-    dims = tuple(e.position if isinstance(e, AffineDimExpr) else -1 for e in results)
-    return dims if sorted(dims) == list(range(len(dims))) else None
 
 
 def open_grid(extents: Sequence[int], starts: Sequence[int] | None = None) -> list[Array]:
@@ -129,11 +21,4 @@ def open_grid(extents: Sequence[int], starts: Sequence[int] | None = None) -> li
     return [
         np.arange(lo, lo + n, dtype=np.int64).reshape([-1 if k == d else 1 for k in range(rank)])
         for d, (n, lo) in enumerate(zip(extents, first, strict=True))
-    ]
-
-
-def _signs(kind: AffineConstraintKind) -> tuple[int, ...]:
-    """The constraint as `sign * value >= 0` for each sign."""
-    return {AffineConstraintKind.ge: (1,), AffineConstraintKind.le: (-1,), AffineConstraintKind.eq: (1, -1)}[
-        kind
     ]

@@ -1,0 +1,57 @@
+"""Functions: their grid, their run-time arguments, and who asks for a place in the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from xdsl.dialects.builtin import IntAttr
+
+from headrace.ir.arguments import argument_name, grid
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.ir.rules.scope import Rule, Scope, error, function_of, warning
+
+MOST_DIMS = 3
+
+
+def _function(_: Scope, op: Any) -> Iterator[Diagnostic]:
+    try:
+        shape = grid(op)
+    except HeadraceError as wrong:
+        yield from wrong.diagnostics
+        return
+    if len(shape) > MOST_DIMS:
+        yield error(op, f"the grid has {len(shape)} dims, more than {MOST_DIMS}", "fold dims into one")
+    for position in range(len(op.body.block.args) if op.body.blocks else 0):
+        yield from _runtime_arg(op, position)
+
+
+def _runtime_arg(op: Any, position: int) -> Iterator[Diagnostic]:
+    kind: Any = op.body.block.args[position].type
+    step, limit = getattr(kind, "granularity", None), getattr(kind, "upperbound", None)
+    if isinstance(step, IntAttr) and isinstance(limit, IntAttr) and limit.data % step.data:
+        yield warning(
+            op,
+            f"upperbound {limit.data} of argument '{argument_name(op, position)}' is no multiple of its "
+            f"granularity {step.data}",
+        )
+
+
+def _tile_id(_: Scope, op: Any) -> Iterator[Diagnostic]:
+    function = function_of(op)
+    if function is None or "grid" not in function.attributes:
+        return
+    try:
+        shape = grid(function)
+    except HeadraceError:
+        return
+    wanted = len(op.results)
+    if any(n > 1 for n in shape[wanted:]):
+        yield error(
+            op,
+            f"{wanted} coordinates of a grid of {list(shape)}",
+            f"name {len(shape)} results, or fold the grid into {wanted} dims",
+        )
+
+
+FUNCTIONS: dict[str, Rule] = {"func.func": _function, "ktdp.get_compute_tile_id": _tile_id}

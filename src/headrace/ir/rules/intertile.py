@@ -1,0 +1,160 @@
+"""Communication between tiles: futures, groups, producers and consumers, and where it may stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from xdsl.ir.affine import AffineSet
+
+from headrace.ir.diagnostics import Diagnostic
+from headrace.ir.rules.scope import Rule, Scope, dims_of, error, is_inside, tiles_of, warning
+from headrace.ir.sets import box, contains
+
+COMMUNICATION = ("ktdp.inter_tile_produce", "ktdp.inter_tile_reduce", "ktdp.inter_tile_consume")
+IMPURE = (
+    *COMMUNICATION,
+    "ktdp.load",
+    "ktdp.store",
+    "ktdp.construct_indirect_access_tile",
+    "memref.",
+    "func.call",
+)
+
+
+def _produce(_: Scope, op: Any) -> Iterator[Diagnostic]:
+    yield from _placed(op)
+    uses = len(list(op.future.uses))
+    if uses != 1:
+        yield error(
+            op,
+            f"future result must have exactly one use, but has {uses}",
+            "deliver it once, with ktdp.inter_tile_reduce or ktdp.inter_tile_consume",
+        )
+    if dims_of(op) > 1:
+        yield warning(
+            op, "tiles are numbered along the first grid dim first", "--set linearise=last turns that round"
+        )
+    last = tiles_of(op) - 1
+    for group in _groups(op.future.type):
+        far = [t for t in _members(op.producer_tiles_per_group.data, 2 * last + 2, group) if t > last]
+        if far:
+            yield warning(op, f"group {group} names tile {far[0]}, the grid has {last + 1} tiles")
+
+
+def _reduce(_: Scope, op: Any) -> Iterator[Diagnostic]:
+    yield from _placed(op)
+    partials = [t for future in op.futures for t in future.type.value_types]
+    arguments = [a.type for a in op.region.block.args]
+    if arguments != [*partials, *partials]:
+        yield error(op, "the combiner's arguments must have the types of the partial values, twice")
+    for value, wanted in zip(op.region.block.last_op.operands, partials, strict=False):
+        if value.type != wanted:
+            yield error(op, f"yield_reduced yields {value.type} where the future has {wanted}")
+    for result, wanted in zip(op.reduced.types, partials, strict=True):
+        if result != wanted:
+            yield warning(
+                op, f"the result {result} reshapes the partial {wanted}", "reshape it with a tensor op"
+            )
+    inner = [o.name for o in op.region.walk() if o.name.startswith(IMPURE)]
+    if inner:
+        yield error(
+            op, f"the combiner must be pure, but has {inner[0]}", "do that before ktdp.inter_tile_produce"
+        )
+    for producers, group in _producers(op, op.futures):
+        consumers = set(_members(op.consumer_tiles_per_group.data, tiles_of(op), group))
+        name = "consumer_tiles_per_group"
+        if not consumers <= producers:
+            yield error(op, f"{name} for group {group} is not a subset of producer_tiles_per_group")
+        elif len(consumers) > 1 and consumers != producers:
+            yield error(
+                op, "reduce-to-subset is unsupported; only all-reduce and reduce-to-one are supported"
+            )
+        else:
+            yield from _dependencies(op, group, producers, consumers)
+
+
+def _consume(_: Scope, op: Any) -> Iterator[Diagnostic]:
+    yield from _placed(op)
+    for producers, group in _producers(op, [op.future]):
+        consumers = set(_members(op.consumer_tiles_per_group.data, tiles_of(op), group))
+        if op.producer_dependency_per_consumer is None:
+            if len(producers) > 1:
+                yield error(
+                    op,
+                    f"group {group} has {len(producers)} producers, so producer_dependency_per_consumer is "
+                    "required to name each consumer tile's single source",
+                )
+            continue
+        for tile in sorted(consumers):
+            sources = _sources(op, tile, group)
+            if len(sources) != 1:
+                yield error(
+                    op,
+                    f"tile {tile} depends on {len(sources)} producers; inter_tile_consume delivers one "
+                    "contribution per consumer tile, so exactly one is required",
+                )
+                break
+        else:
+            yield from _dependencies(op, group, producers, consumers)
+
+
+def _dependencies(op: Any, group: int, producers: set[int], consumers: set[int]) -> Iterator[Diagnostic]:
+    """Every tile depended on produces, and every producer is depended on."""
+    if op.producer_dependency_per_consumer is None or not consumers:
+        return
+    name, covered = "producer_dependency_per_consumer", set[int]()
+    for tile in sorted(consumers):
+        sources = _sources(op, tile, group)
+        covered |= sources
+        if not sources <= producers:
+            other = min(sources - producers)
+            yield error(
+                op, f"{name} of tile {tile} names tile {other}, which does not produce for group {group}"
+            )
+            return
+    if covered != producers:
+        missing = min(producers - covered)
+        yield error(op, f"{name} does not cover producer tile {missing} (no consumer has it as a dependency)")
+
+
+def _sources(op: Any, tile: int, group: int) -> set[int]:
+    return set(_members(op.producer_dependency_per_consumer.data, tiles_of(op), tile, group))
+
+
+def _placed(op: Any) -> Iterator[Diagnostic]:
+    around = is_inside(op, ("linalg.", "tensor.", *COMMUNICATION))
+    if around:
+        yield error(
+            op, f"communication inside {around}", "a tile waits in scf.for and scf.if only: move it out"
+        )
+
+
+def _producers(op: Any, futures: Any) -> Iterator[tuple[set[int], int]]:
+    """The producing tiles of every group, where the futures come straight from a produce op."""
+    for future in futures:
+        if future.owner.__class__.__name__ != "Block" and future.owner.name == COMMUNICATION[0]:
+            for group in _groups(future.type):
+                members = _members(future.owner.producer_tiles_per_group.data, tiles_of(op), group)
+                yield set(members), group
+
+
+def _groups(future: Any) -> range:
+    bounds = box(future.groups.data)
+    if bounds is None or None in bounds[0]:
+        return range(0)
+    low, high = bounds[0]
+    return range(low or 0, (high or 0) + 1)
+
+
+def _members(tiles: AffineSet, count: int, *symbols: int) -> list[int]:
+    """Which of `count` tiles are in a set `(tile)[symbols]`."""
+    values = symbols[: tiles.num_symbols]
+    return [t for t in range(count) if contains(tiles, (t,), values)]
+
+
+INTERTILE: dict[str, Rule] = {
+    "ktdp.inter_tile_produce": _produce,
+    "ktdp.inter_tile_reduce": _reduce,
+    "ktdp.inter_tile_consume": _consume,
+}
