@@ -24,7 +24,7 @@ _WHERE = {
     "hints": "headrace.frontend.session",
     "set_fallback": "headrace.frontend.session",
 }
-_MODULES = {"testing": "headrace.numbers.tolerance"}
+_MODULES = {"ktir": "headrace.runtime.ktir", "testing": "headrace.numbers.tolerance"}
 
 __all__ = [*_WHERE, *_MODULES, "__version__"]
 

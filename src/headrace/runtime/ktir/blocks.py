@@ -20,8 +20,8 @@ class Loop:
 
     def __init__(self, code: Code, bounds: tuple[Index, Index, Index], carried: dict[str, Value]) -> None:
         for name, value in carried.items():
-            if not isinstance(value, Value) or name in ("index",) or name.startswith("_"):
-                hint = "carry tensors and scalars, under names other than 'index': k.loop(0, n, acc=k.zeros(...))"
+            if not isinstance(value, Value) or name == "index" or name.startswith("_"):
+                hint = "carry tensors and scalars under other names: k.loop(0, n, acc=k.zeros(...))"
                 raise wrong(f"'{name}' cannot be carried by a loop", hint)
         self.__dict__.update(_code=code, _bounds=bounds, _start=carried, _now=dict(carried), _results={})
 

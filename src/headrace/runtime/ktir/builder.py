@@ -129,8 +129,9 @@ class Builder:
             raise wrong(
                 f"two arguments '{name}'", "use k.argument(...).view(...) for another view of a buffer"
             )
+        if self._code.fresh(name) != f"%{name}":
+            raise wrong(f"the name '{name}' is taken", "declare the arguments before anything else")
         self._arguments[name] = kind
-        self._code.fresh(name)
         if example is not None:
             self._examples[name] = f"{name} = {literal(example, kind)}{'' if kind == 'i1' else f' : {kind}'}"
 
@@ -141,8 +142,8 @@ class Builder:
         text = "\n".join(line for line, _ in lines) + "\n"
         kernel = Kernel(text, f"<{self.name}>", self.name)
         module: Any = parse(text, kernel.file)
-        for op in module.walk():
-            at = lines[location(op).line - 1][1]
+        for op, line in [(op, location(op).line) for op in module.walk()]:
+            at = lines[line - 1][1]
             op.location = FileLineColLoc(StringAttr(at.file), IntAttr(at.line), IntAttr(at.col))
         errors = [found for found in verify(module) if found.severity == "error"]
         if errors:

@@ -35,7 +35,8 @@ class Code:
     guards: int = 0
     """How many `when` blocks are open: inside them ranges promise nothing."""
     is_finished: bool = False
-    _names: dict[str, int] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    _counts: dict[str, int] = field(default_factory=dict)
     _blocks: int = 0
 
     def op(self, text: str) -> None:
@@ -61,16 +62,19 @@ class Code:
         text = literal(value, dtype)
         key = (text, dtype)
         if key not in self.constants:
-            hint = f"c{text}" if text.isdecimal() and dtype == "index" else "k"
+            hint = f"c{text}" if text.isdecimal() and dtype == "index" else "number"
             ending = "" if dtype == "i1" else f" : {dtype}"
             self.constants[key] = self.at_head(f"arith.constant {text}{ending}", hint)
         return self.constants[key]
 
     def fresh(self, hint: str) -> str:
         """A new SSA name that starts with `hint`."""
-        count = self._names.get(hint, -1) + 1
-        self._names[hint] = count
-        return f"%{hint}" if count == 0 else f"%{hint}_{count}"
+        name = f"%{hint}"
+        while name in self.names:
+            self._counts[hint] = self._counts.get(hint, 0) + 1
+            name = f"%{hint}_{self._counts[hint]}"
+        self.names.add(name)
+        return name
 
     def box(self, shape: Sequence[int]) -> str:
         """The alias of the set of coordinates of a box."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Union
 
@@ -10,6 +11,12 @@ from headrace.runtime.ktir.code import Code, Range
 from headrace.runtime.ktir.errors import wrong
 
 IndexLike = Union[int, "Index"]
+_CONSTANT: dict[str, Callable[[int, int], int]] = {
+    "arith.floordivsi": operator.floordiv,
+    "arith.remsi": operator.mod,
+    "arith.minsi": min,
+    "arith.maxsi": max,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +81,7 @@ class Index:
         """The result of an op that is not linear: a name of its own."""
         code = self.code
         if not self.terms and not other.terms:
-            a, b = self.constant, other.constant
-            found = {"arith.floordivsi": lambda: a // b, "arith.remsi": lambda: a % b}
-            more = {"arith.minsi": lambda: min(a, b), "arith.maxsi": lambda: max(a, b)}
-            return Index(code, {}, {**found, **more}[op](), 0)
+            return Index(code, {}, _CONSTANT[op](self.constant, other.constant))
         name = code.let(f"{op} {self.name}, {other.name} : index", "i")
         known = _range(op, self.range, other.range)
         if known is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from headrace.runtime.ktir.code import Code
 from headrace.runtime.ktir.errors import wrong
@@ -110,10 +110,12 @@ class Box:
         box, order = code.box(shape), code.identity(len(shape))
         if not any(isinstance(d, Picks) for d in self.dims):
             at = ", ".join(d.start.text for d in self.dims if isinstance(d, Span))
-            text = f"ktdp.construct_access_tile {view.name}[{at}] {{access_tile_order = {order}, access_tile_set = {box}}}"
-            return code.let(
-                f"{text} : {view.type} -> !ktdp.access_tile{_tile_type(shape)}", f"{view.label}_box"
-            ), shape
+            text = (
+                f"ktdp.construct_access_tile {view.name}[{at}] "
+                f"{{access_tile_order = {order}, access_tile_set = {box}}}"
+                f" : {view.type} -> !ktdp.access_tile{_tile_type(shape)}"
+            )
+            return code.let(text, f"{view.label}_box"), shape
         variables = [code.fresh("a") for _ in shape]
         free = iter(variables)
         subscripts = [
@@ -123,7 +125,8 @@ class Box:
         types = [view.type, *(d.box.view.type for d in self.dims if isinstance(d, Picks))]
         text = (
             f"ktdp.construct_indirect_access_tile intermediate_variables({', '.join(variables)}) "
-            f"{view.name}[{', '.join(subscripts)}] {{variables_space_order = {order}, variables_space_set = {box}}}"
+            f"{view.name}[{', '.join(subscripts)}] "
+            f"{{variables_space_order = {order}, variables_space_set = {box}}}"
             f" : {', '.join(types)} -> !ktdp.access_tile{_tile_type(shape)}"
         )
         return code.let(text, f"{view.label}_box"), shape
@@ -147,7 +150,7 @@ class Picks:
         return f"ind({self.box.view.name}[{', '.join(at)}])"
 
 
-Dim = Union[Span, Picks]
+Dim = Span | Picks
 
 
 def make_view(

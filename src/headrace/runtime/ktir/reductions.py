@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.numbers.dtypes import bit_width, is_float
@@ -36,7 +37,10 @@ def reduce(kind: str, value: Value, axis: int | Sequence[int] | None, keepdims: 
         f"dimensions = {list(axes)}"
     )
     result = value.let(text, value.dtype, kept, kind)
-    return result.reshape(*(1 if k in axes else n for k, n in enumerate(shape))) if keepdims else result
+    if not keepdims or not axes:
+        return result
+    whole = tuple(1 if k in axes else n for k, n in enumerate(shape))
+    return replace(result, shape=whole, origin=result)
 
 
 def axes_of(value: Value, axis: int | Sequence[int] | None) -> tuple[int, ...]:

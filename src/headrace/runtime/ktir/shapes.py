@@ -66,7 +66,8 @@ def broadcast(value: Value, shape: Sequence[int]) -> Value:
     kept = tuple(n for k, n in enumerate(wanted) if k not in added)
     source = value.reshape(*kept)
     target = empty(value.code, wanted, value.dtype)
-    text = f"linalg.broadcast ins({source.use()} : {source.type}) outs({target.name} : {target.type}) dimensions = {added}"
+    between = f"ins({source.use()} : {source.type}) outs({target.name} : {target.type})"
+    text = f"linalg.broadcast {between} dimensions = {added}"
     return value.let(text, value.dtype, wanted, "all")
 
 
@@ -78,22 +79,30 @@ def transpose(value: Value, order: Sequence[int]) -> Value:
         raise wrong(f"{list(chosen)} is no order of {len(shape)} dims", "name every dim once")
     wanted = tuple(shape[k] for k in chosen)
     target = empty(value.code, wanted, value.dtype)
-    text = f"linalg.transpose ins({value.use()} : {value.type}) outs({target.name} : {target.type}) permutation = {list(chosen)}"
+    between = f"ins({value.use()} : {value.type}) outs({target.name} : {target.type})"
+    text = f"linalg.transpose {between} permutation = {list(chosen)}"
     return value.let(text, value.dtype, wanted, "turned")
 
 
 def reshape(value: Value, shape: Sequence[int]) -> Value:
-    """The value's elements in another shape, through one dim when no grouping of dims does it."""
+    """The value's elements in another shape; HeadraceError when there are more or fewer of them."""
     old, new = value.extents, tuple(shape)
     if old == new:
         return value
     if prod(old) != prod(new):
         raise wrong(f"{list(old)} has {prod(old)} elements, {list(new)} has {prod(new)}")
+    source = value if value.origin is None else value.origin
+    return source if source.shape == new else regrouped(source, new)
+
+
+def regrouped(value: Value, new: Shape) -> Value:
+    """A reshape by one op, or through one dim when no grouping of dims does it."""
+    old = value.extents
     if len(new) < len(old) and (grouping := groups(old, new)) is not None:
         return _regroup(value, "tensor.collapse_shape", grouping, new)
     if len(new) > len(old) and (grouping := groups(new, old)) is not None:
         return _regroup(value, "tensor.expand_shape", grouping, new)
-    return reshape(reshape(value, (prod(old),)), new)
+    return regrouped(regrouped(value, (prod(old),)), new)
 
 
 def groups(many: Shape, few: Shape) -> list[list[int]] | None:
@@ -101,7 +110,8 @@ def groups(many: Shape, few: Shape) -> list[list[int]] | None:
     found: list[list[int]] = []
     k = 0
     for n in few:
-        run, size = [], 1
+        run: list[int] = []
+        size = 1
         while k < len(many) and (not run or size < n):
             size *= many[k]
             run.append(k)
@@ -126,7 +136,8 @@ def take(value: Value, key: Any) -> Value:
     sizes = tuple(s.size for s in found)
     offsets = ", ".join(str(s.start.constant) if not s.start.terms else s.start.name for s in found)
     wanted = type_text(sizes, value.dtype)
-    text = f"tensor.extract_slice {value.use()}[{offsets}] {list(sizes)} {[1] * len(sizes)} : {value.type} to {wanted}"
+    where = f"[{offsets}] {list(sizes)} {[1] * len(sizes)} : {value.type} to {wanted}"
+    text = f"tensor.extract_slice {value.use()}{where}"
     part = value if sizes == value.shape else value.let(text, value.dtype, sizes, "part")
     return part.reshape(*(s.size for s in found if not s.is_single))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 from headrace.numbers.dtypes import is_float, is_known
 from headrace.runtime.ktir import casts, reductions, shapes
@@ -12,7 +12,7 @@ from headrace.runtime.ktir.code import Code
 from headrace.runtime.ktir.errors import wrong
 from headrace.runtime.ktir.index import Index, IndexLike
 
-Number = Union[int, float]
+Number = int | float
 Shape = tuple[int, ...]
 
 
@@ -25,6 +25,8 @@ class Value:
     dtype: str
     shape: Shape | None
     block: int
+    origin: Value | None = None
+    """The same elements in the shape they were computed in: reshaped only when somebody needs it."""
 
     @property
     def type(self) -> str:
@@ -50,6 +52,8 @@ class Value:
                 f"{self.name} is used outside the block that defines it",
                 "carry it out: k.loop(..., name=value)",
             )
+        if self.origin is not None:
+            return shapes.regrouped(self.origin, self.extents).name
         return self.name
 
     def let(self, text: str, dtype: str, shape: Shape | None, hint: str = "v") -> Value:
@@ -152,7 +156,7 @@ class Value:
         return shapes.take(self, key)
 
 
-Operand = Union[Value, int, float]
+Operand = Value | int | float
 
 
 def type_text(shape: Shape | None, dtype: str) -> str:
