@@ -132,8 +132,8 @@
   kind = "XRFLU",
   ktdf_arch.features = {ktdf_arch.feature.load = {access_granularity = #ktdf_arch.map<#ktdp.memory_space<ct_local> = [{size_in_words = 16, align_in_words = 16}, {size_in_words = 2, align_in_words = 2}]>}},
   headrace.setup_cycles = 4,
-  headrace.strided_accesses_per_cycle = 8,
-  headrace.source = {setup_cycles = "(a)", strided_accesses_per_cycle = "(a) one for each row of PEs: a transposed block fills at the rate of a straight one"}
+  headrace.strided_accesses_per_cycle = 1,
+  headrace.source = {setup_cycles = "(a)", strided_accesses_per_cycle = "(a) one small access a cycle, as the readers of the vector unit"}
 }
 #PT = {                                                 // 8 x 8 PEs x 8-way SIMD, weights stationary
   kind = "PT",
