@@ -8,6 +8,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.dominance import undominated
+from headrace.ir.rules import RULES, Scope
 from headrace.ir.text import location
 
 
@@ -15,7 +16,16 @@ def verify(module: Operation) -> list[Diagnostic]:
     """Every violated rule of every op and what is likely not meant (severity "warning"), then every use its
     definition does not dominate; empty when well-formed.
     """
-    found = [d for op in module.walk() for d in (_check(op), _check_numbers(op)) if d is not None]
+    found: list[Diagnostic] = []
+    broken: set[Operation] = set()
+    scope = Scope()
+    for op in module.walk():
+        wrong = [d for d in (_check(op), _check_numbers(op)) if d is not None]
+        if wrong:
+            found += wrong
+            broken.add(op)
+        elif op.name in RULES and not any(v.owner in broken for v in op.operands):
+            found += RULES[op.name](scope, op)
     for op, i in undominated(module):
         name = _name(op.operands[i])
         found.append(
