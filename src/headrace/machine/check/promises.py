@@ -34,9 +34,7 @@ def crosses(store: Region, other: Region, steps: int) -> bool:
     return False
 
 
-def any_crosses(
-    stores: Sequence[tuple[Any, Region]], others: Sequence[tuple[Any, Region]], steps: int
-) -> bool:
+def any_crosses(stores: Sequence[Touch], others: Sequence[Touch], steps: int) -> bool:
     """The same for (memory, region) pairs; different memories never meet."""
     return any(a == b and crosses(s, o, steps) for a, s in stores for b, o in others)
 
