@@ -1,4 +1,4 @@
-"""What a contraction phase costs: tiles one after the other, loads and stores of all cores against the unit's work."""
+"""What a contraction phase costs: tile after tile, loads and stores of all cores against the unit's work."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def elements(operand: Operand, tile: dict[str, int]) -> int:
 
 @dataclass(frozen=True)
 class TileCost:
-    """Cycles of one tile: loads and stores of device memory for all cores, the unit's work, its last stage."""
+    """Cycles of one tile: loads and stores of all cores, the unit's work on it, its last stage."""
 
     load: float
     store: float
@@ -74,26 +74,26 @@ class TileCost:
 def predicted(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[str, float]]:
     """Return the cycles of the phase and their parts.
 
-    A tile lasts as long as its work or as the loads during it and the stores left from before. Results that no copy
+    A tile lasts as long as its work or as the loads during it and the stores left from before. Results that
+    no copy
     of a stage is free for hold the unit up.
     """
-    pair = [(choice.row, r, choice.column, c) for c in _sizes(space, space.roles.column, choice.column)
-            for r in _sizes(space, space.roles.row, choice.row)]  # fmt: skip
-    repeats = prod(space.extent(d) for d in space.roles.outer)
+    r = space.roles
+    rows, columns = _sizes(space, r.row, choice.row), _sizes(space, r.column, choice.column)
+    by_column = choice.order == "column"
     cache: dict[tuple[int, int, bool], TileCost] = {}
     kinds: list[tuple[TileCost, int]] = []
-    previous: tuple[int, int] | None = None
-    for _, rows, _, columns in pair:
-        fresh = previous is None or _reloads(space, choice, previous, (rows, columns))
-        mark = (rows, columns, fresh)
-        if mark not in cache:
-            cache[mark] = _tile(space, plan, choice, rows, columns, fresh)
-        if kinds and kinds[-1][0] is cache[mark]:
-            kinds[-1] = (cache[mark], kinds[-1][1] + 1)
-        else:
-            kinds.append((cache[mark], 1))
-        previous = (rows, columns)
-    return _timeline(space, plan, choice, kinds, repeats)
+    for outer in columns if by_column else rows:
+        for number, inner in enumerate(rows if by_column else columns):
+            row, column = (inner, outer) if by_column else (outer, inner)
+            mark = (row, column, number == 0 or _reloads(space, choice))
+            if mark not in cache:
+                cache[mark] = _tile(space, plan, choice, *mark)
+            if kinds and kinds[-1][0] is cache[mark]:
+                kinds[-1] = (cache[mark], kinds[-1][1] + 1)
+            else:
+                kinds.append((cache[mark], 1))
+    return _timeline(space, plan, choice, kinds, prod(space.extent(d) for d in r.outer))
 
 
 def _sizes(space: Space, dim: str, size: int) -> list[int]:
@@ -101,38 +101,27 @@ def _sizes(space: Space, dim: str, size: int) -> list[int]:
     return [size] * whole + ([rest] if rest else [])
 
 
-def _reloads(space: Space, choice: Choice, before: tuple[int, int], now: tuple[int, int]) -> bool:
-    """Whether the stationary factor is loaded for this tile too: it is streamed, or its tile is a new one."""
-    if choice.depth < space.extent(space.roles.depth) or space.roles.outer_depth:
-        return True
-    return before[1] != now[1] if choice.order == "column" else before[0] != now[0]
+def _reloads(space: Space, choice: Choice) -> bool:
+    """Whether the stationary factor is loaded again for every tile: its depth streams."""
+    return choice.depth < space.extent(space.roles.depth) or bool(space.roles.outer_depth)
 
 
 def _tile(space: Space, plan: PhasePlan, choice: Choice, rows: int, columns: int, fresh: bool) -> TileCost:
-    r = space.roles
+    r, rate = space.roles, rates(space.device)
     depth = space.extent(r.depth) * prod(space.extent(d) for d in r.outer_depth)
-    rate = rates(space.device)
     stationary, moving = (r.weights, r.rows) if choice.order == "column" else (r.rows, r.weights)
-    sizes = {id(r.rows): rows * depth, id(r.weights): columns * depth}
-    load = _loaded(space, moving, sizes[id(moving)])
-    single = len(_sizes(space, r.row if moving is r.rows else r.column, 0 or _own(choice, moving is r.rows))) == 1
+    counts = {id(r.rows): rows * depth, id(r.weights): columns * depth}
+    load = _loaded(space, moving, counts[id(moving)])
     if fresh:
-        load += _loaded(space, stationary, sizes[id(stationary)])
-    elif single and choice.depth >= space.extent(r.depth):
-        load = 0.0
-    stored = sum(
-        rows * columns * itemsize(o.dtype) * space.cores for o in space.shape.outputs if o.storage.kind != "lx"
-    )
+        load += _loaded(space, stationary, counts[id(stationary)])
+    results = [o for o in space.shape.outputs if o.storage.kind != "lx"]
+    stored = sum(rows * columns * itemsize(o.dtype) * space.cores for o in results)
     for operand in space.shape.inputs:
-        if operand not in (r.rows, r.weights) and operand.storage.kind != "lx":
+        if operand not in (r.rows, r.weights):
             load += _loaded(space, operand, rows * columns if operand.surface.stride(r.row) else columns)
     work, last = _work(space, plan, choice, rows, columns)
-    alone = max(load / max(1, space.cores) * rate.loader if not space.shared else 0.0, 0.0)
-    return TileCost(max(load * rate.read, alone), stored * (rate.shared or rate.write) + stored * rate.turnaround, work, last)
-
-
-def _own(choice: Choice, is_rows: bool) -> int:
-    return choice.row if is_rows else choice.column
+    alone = load / space.cores * rate.loader if not space.shared else 0.0
+    return TileCost(max(load * rate.read, alone), stored * (rate.write + rate.turnaround), work, last)
 
 
 def _loaded(space: Space, operand: Operand, count: int) -> float:
@@ -147,7 +136,9 @@ def _timeline(
     space: Space, plan: PhasePlan, choice: Choice, kinds: list[tuple[TileCost, int]], repeats: int
 ) -> tuple[float, dict[str, float]]:
     device = space.device
-    latency = device.cycles(device.memory("global").latency_ns) + 2 * device.unit(units(device).loader).setup_cycles
+    latency = (
+        device.cycles(device.memory("global").latency_ns) + 2 * device.unit(units(device).loader).setup_cycles
+    )
     first = kinds[0][0]
     steps = ceil(space.extent(space.roles.depth) / choice.depth)
     fill = first.load / steps + latency
@@ -186,7 +177,9 @@ def _work(space: Space, plan: PhasePlan, choice: Choice, rows: int, columns: int
     else:
         each, stage_rows = ceil(rows / corelets), ceil(stage / corelets)
     stage_rows = stage if choice.split == "columns" else stage_rows
-    chunks = ceil(space.extent(space.roles.depth) / depth) * prod(space.extent(d) for d in space.roles.outer_depth)
+    chunks = ceil(space.extent(space.roles.depth) / depth) * prod(
+        space.extent(d) for d in space.roles.outer_depth
+    )
     last = count * (max(stage_rows * max(per_row, _epilogue_cycles(space, width)), fill) + swap)
     return count * (chunks - 1) * (max(each * per_row, fill) + swap) + last * ceil(rows / stage), last
 

@@ -75,9 +75,7 @@ def phase_cycles(
 
 @dataclass(frozen=True)
 class Rates:
-    """Cycles of device memory for a byte: read alone, written alone, either way in a mix, lost to turnaround; and for a
-    byte that one core's loader or storer moves by itself.
-    """
+    """Cycles of device memory a byte: only read, only written, mixed, lost to turnaround, moved by one core."""
 
     read: float
     write: float
@@ -86,7 +84,7 @@ class Rates:
     loader: float
     storer: float
 
-    def cycles(self, read: float, written: float, read_alone: float = 0.0, written_alone: float = 0.0) -> float:
+    def cycles(self, read: float, written: float, read_alone: float, written_alone: float) -> float:
         """Return the cycles for bytes of all cores, and not less than one core's own rate allows."""
         mixed = (read + written) * self.shared + self.turnaround * min(read, written)
         alone = max(read_alone * self.loader, written_alone * self.storer)
@@ -101,7 +99,8 @@ def rates(device: Device) -> Rates:
     shared = 0.0
     if memory.sustained_gbps is not None:
         shared = 1 / device.bytes_per_cycle(memory.sustained_gbps)
-    alone = [unicast_rate(device.unit(kind), device, False) for kind in (units(device).loader, units(device).storer)]
+    movers = (units(device).loader, units(device).storer)
+    alone = [unicast_rate(device.unit(kind), device, False) for kind in movers]
     loader, storer = (1 / rate if rate else 0.0 for rate in alone)
     turnaround = device.cycles(memory.turnaround_ns_per_byte)
     read, write = ddr_cycles(probe, 0, device) / probe, ddr_cycles(0, probe, device) / probe

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from math import ceil
 
 from headrace.arch.device import Device
@@ -17,6 +18,9 @@ from headrace.schedule.plan import PhasePlan
 from headrace.schedule.pricing import rounded
 from headrace.schedule.search_vector import Limits, describe, key
 from headrace.schedule.shape import Shape
+
+COPIES = (16, 8, 4, 3, 2, 1)
+"""Copies of streamed factors that are tried: loads issued well ahead do not wait behind stores."""
 
 STAGE_ROWS = (64, 32, 128, 16, 8, 4, 2, 1)
 """Rows of a result stage that are tried: results leave the core stage by stage."""
@@ -68,31 +72,26 @@ def _choices(space: Space) -> Iterator[Choice]:
     r = space.roles
     m, n, k = (space.extent(d) for d in (r.row, r.column, r.depth))
     depth, width = space.block
-    corelets = space.device.corelets
-    columns = sorted(
-        {n, *(w for w in (width * corelets * f for f in (1, 2, 4, 8, 16)) if w < n)}, reverse=True
-    )
+    group = width * space.device.corelets
+    sizes = {n, *(group * f for f in (1, 2, 4, 8, 16)), n * 3 // 4 // group * group}
+    columns = sorted((w for w in sizes if 0 < w <= n), reverse=True)
     rows = sorted({min(m, s) for s in (m, 1024, 512, 256, 128, 96, 64, 48, 32, 16, 8)}, reverse=True)
     depths = sorted(
         {k, *(s for s in (depth * 4, depth * 2, depth, depth // 2, depth // 4) if 0 < s < k)}, reverse=True
     )
     if not space.limits.retiling:
         rows, columns = rows[:1] + rows[-1:], columns[:1] + columns[-1:]
-    for nt in columns:
-        for mt in rows:
-            for kt in depths:
-                orders = ["column"] if mt >= m and nt >= n else ["column", "row"]
-                for order in orders:
-                    for split in ("columns", "rows"):
-                        if (
-                            split == "columns"
-                            and nt // width < corelets
-                            or split == "rows"
-                            and min(mt, m) < corelets
-                        ):
-                            if corelets > 1 and not (nt // width < corelets and mt < corelets):
-                                continue
-                        yield Choice(mt, nt, kt, order, split)
+    for nt, mt, kt in product(columns, rows, depths):
+        orders = ["column"] if mt >= m and nt >= n else ["column", "row"]
+        for order, split in product(orders, _splits(space, nt // width, mt)):
+            yield Choice(mt, nt, kt, order, split)
+
+
+def _splits(space: Space, blocks: int, rows: int) -> list[str]:
+    """What the corelets can share out: column blocks if there is one for each, rows likewise."""
+    corelets = space.device.corelets
+    found = [name for name, count in (("columns", blocks), ("rows", rows)) if count >= corelets]
+    return found or ["rows"]
 
 
 def _plan(name: str, space: Space, choice: Choice, swapped: bool) -> PhasePlan | None:
@@ -124,42 +123,56 @@ def _stage(rows: int) -> int:
     return next((s for s in STAGE_ROWS if rows % s == 0), rows)
 
 
-def _fitted(space: Space, tile: dict[str, int], choice: Choice, stage: int) -> tuple[tuple[int, int], int] | None:
-    """Copies of factors and of result stages that fit, and the bytes that takes; None if not even one of each does."""
-    staged = _stage_bytes(space, tile, stage)
-    stages = ceil(choice.row / stage) * ceil(space.extent(space.roles.row) / choice.row)
-    for copies in range(space.limits.copies, 0, -1):
-        left = space.limits.lx_bytes - _factor_bytes(space, tile, choice, copies)
+def _fitted(
+    space: Space, tile: dict[str, int], choice: Choice, stage: int
+) -> tuple[tuple[int, int], int] | None:
+    """Copies of factors and of result stages that fit, and their bytes; None if not even one of each does."""
+    staged = _stage_bytes(space, tile, choice, stage)
+    stages = ceil(choice.row / stage)
+    room, single = space.limits.lx_bytes, space.limits.copies == 1
+    for copies in (1,) if single else COPIES:
+        left = room - _factor_bytes(space, tile, choice, copies)
         out = min(stages, left // staged) if staged else stages
-        if out >= min(2 if copies > 1 else 1, stages):
-            most = out if space.limits.copies > 1 else 1
-            return (copies, max(1, most)), space.limits.lx_bytes - left + max(1, most) * staged
+        if out >= min(1 if copies == 1 else 2, stages):
+            out = 1 if single else max(1, out)
+            return (copies, out), room - left + out * staged
     return None
 
 
-def _stage_bytes(space: Space, tile: dict[str, int], stage: int) -> int:
+def _parts(space: Space, dim: str, size: int) -> tuple[int, float]:
+    """How many kinds of tiles a dim has (whole, tail), and their extents together over a whole one's."""
+    extent = space.extent(dim)
+    rest = extent % size if extent > size else 0
+    return (2, 1 + rest / size) if rest else (1, 1.0)
+
+
+def _stage_bytes(space: Space, tile: dict[str, int], choice: Choice, stage: int) -> int:
+    """Bytes of one copy of the buffers of a result stage, those of the tails' code included."""
     r = space.roles
     staged = dict(tile) | ({r.row: stage} if r.row else {})
     outs = {o.value: o for o in reversed(space.shape.outputs)}.values()
     extras = [o for o in space.shape.inputs if o not in (r.rows, r.weights)]
     operands = [o for o in (*outs, *extras) if o.storage.kind != "lx"]
-    return sum(rounded(elements(o, staged) * itemsize(o.dtype)) for o in operands)
+    size = sum(rounded(elements(o, staged) * itemsize(o.dtype)) for o in operands)
+    return round(size * _parts(space, r.row, choice.row)[0] * _parts(space, r.column, choice.column)[1])
 
 
 def _factor_bytes(space: Space, tile: dict[str, int], choice: Choice, copies: int) -> int:
     """Bytes of the factors' buffers (first and last depth steps have their own) and of the partial sums."""
     r, total = space.roles, 0
     steps = trips(space, tile, (r.depth,))
-    for operand, own in ((r.rows, r.row), (r.weights, r.column)):
+    row_kinds, row_scale = _parts(space, r.row, choice.row)
+    column_kinds, column_scale = _parts(space, r.column, choice.column)
+    scales = ((r.rows, r.row, row_scale * column_kinds), (r.weights, r.column, column_scale * row_kinds))
+    for operand, own, scale in scales:
         if operand.storage.kind == "lx":
             continue
         size = rounded(elements(operand, tile) * itemsize(operand.dtype))
-        inner = (choice.order == "column") == (operand is r.rows)
         if steps > 1:
             times = min(copies, max(0, steps - 2)) + 2
         else:
-            times = min(copies, trips(space, tile, (own,)), copies if inner else 2)
-        total += size * times
+            times = min(copies, trips(space, tile, (own,)))
+        total += round(size * times * scale)
     chunks = ceil(space.extent(r.depth) / min(space.block[0], choice.depth))
     if chunks > 1 or r.outer_depth:
         total += rounded(choice.row * choice.column * itemsize(space.sums))

@@ -100,11 +100,15 @@ def load(
         walk(phase, "headrace.gather", operand, buffer, origin, tile)
         return
     place = phase.memory.operand(operand, phase.shape.extents, [d for d in buffer.dims if d is not None])
-    attributes: dict[str, Any] = {}
-    if key(operand) in phase.plan.multicast:
-        found = groups(operand.surface.base, len(phase.cores))
-        attributes["headrace.multicast_groups"] = DenseArrayBase.from_list(i64, found)
-    phase.emit.transfer(place.box(origin, tile), buffer.box({}, tile), **attributes)
+    phase.emit.transfer(place.box(origin, tile), buffer.box({}, tile), **sharing(phase, operand))
+
+
+def sharing(phase: Phase, operand: Operand) -> dict[str, Any]:
+    """Return the attributes that let several cores read an operand in one transfer."""
+    if key(operand) not in phase.plan.multicast:
+        return {}
+    found = groups(operand.surface.base, len(phase.cores))
+    return {"headrace.multicast_groups": DenseArrayBase.from_list(i64, found)}
 
 
 def walk(
