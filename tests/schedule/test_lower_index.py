@@ -19,7 +19,6 @@ from headrace.schedule.lower.index import (
     combine,
     entries,
     interval,
-    row_major,
     substitute,
     variables,
 )
@@ -92,11 +91,6 @@ def test_multiples_of_a_divisor_leave_a_division() -> None:
 def test_a_table_of_equal_numbers_is_one_number() -> None:
     assert collapse((4, 4, 4)) == 4
     assert entries(collapse((4, 4, 5))) == (4, 4, 5)
-
-
-def test_row_major_position_is_linear() -> None:
-    i, j = Expr(0, ((I, 1),)), Expr(0, ((J, 1),))
-    assert row_major([i, j], [7, 5]) == Expr(0, ((I, 5), (J, 1)))
 
 
 shapes = st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=1, max_size=3)

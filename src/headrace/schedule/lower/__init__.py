@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IntegerAttr, ModuleOp, i64
 from xdsl.ir import Attribute, Block, Operation
 
 from headrace.arch.device import Device
@@ -58,10 +58,8 @@ def _function(name: str, sources: list[Source], device: Device) -> Operation:
     programs = [program for source in sources for program in _programs(source, values, device)]
     entry.add_ops([*values.head, *values.groups, *programs, make("func.return")])
     cores = sum(len(source.function.cores) for source in sources)
-    from xdsl.dialects.builtin import FunctionType, StringAttr
-
     properties: dict[str, Attribute] = {
-        "sym_name": StringAttr(name),
+        "sym_name": text(name),
         "function_type": FunctionType.from_lists([INDEX] * len(arguments), []),
     }
     attributes = {"grid": ArrayAttr([IntegerAttr(cores, i64)]), **_kept(sources[0])}

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.ir.text import location
 from headrace.schedule.lower.index import (
-    NUMERIC,
     ONE,
     ZERO,
     Expr,
@@ -15,10 +15,9 @@ from headrace.schedule.lower.index import (
     collapse,
     combine,
     entries,
-    row_major,
     zip_numbers,
 )
-from headrace.schedule.lower.tree import Loop, trips
+from headrace.schedule.lower.tree import Loop
 
 Values = dict[Any, Expr]
 """SSA value -> form."""
@@ -203,20 +202,5 @@ def query(op: Any, values: Values) -> Expr | None:
 
 
 def _unsupported(op: Any, what: str) -> HeadraceError:
-    from headrace.ir.text import location
-
     hint = "compute it from the core and corelet number, or split the loop"
     return HeadraceError(Diagnostic(f"{what} cannot steer a schedule", location(op), op.name, hint))
-
-
-__all__ = [
-    "NUMERIC",
-    "Values",
-    "affine",
-    "affine_results",
-    "binary",
-    "evaluate",
-    "phase",
-    "row_major",
-    "trips",
-]

@@ -8,7 +8,7 @@ symbolic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 Table = tuple[int, ...]
@@ -187,14 +187,6 @@ def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
         else:
             part = combine(atom.op, substitute(atom.left, values), substitute(atom.right, values))
         result = result + part.scaled(c)
-    return result
-
-
-def row_major(indices: Sequence[Expr], extents: Iterable[int]) -> Expr:
-    """Return the position of a point of a box in row-major order."""
-    result = ZERO
-    for index, extent in zip(indices, extents, strict=True):
-        result = result.scaled(extent) + index
     return result
 
 

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.schedule.lower.emit.function import FunctionValues, Instance
 from headrace.schedule.lower.emit.gathers import indirect
-from headrace.schedule.lower.emit.ops import INDEX, attribute, body, make, text
+from headrace.schedule.lower.emit.ops import INDEX, body, make, text
 from headrace.schedule.lower.emit.transfers import Addresses, copy, messages
 from headrace.schedule.lower.emit.values import ProgramValues
 from headrace.schedule.lower.evaluate import Values
@@ -235,6 +235,3 @@ def _needed(tree: Tree, kind: str, placed: Placement) -> set[Path]:
 
     visit(tree, ())
     return found
-
-
-__all__ = ["UnitProgram", "attribute"]

@@ -10,7 +10,7 @@ from typing import Literal
 
 from headrace.ir.diagnostics import Location
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.lower.index import ZERO, Expr, Var
+from headrace.schedule.lower.index import ZERO, Expr, Var, combine
 
 ALIGN_BYTES = 128
 
@@ -194,8 +194,6 @@ class Function:
 
 def trips(low: Expr, high: Expr, step: Expr) -> Expr:
     """Return the iterations of a loop whose bounds do not cross."""
-    from headrace.schedule.lower.index import combine
-
     return combine("ceildiv", high - low, step) if step != Expr(1) else high - low
 
 

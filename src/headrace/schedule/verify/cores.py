@@ -11,7 +11,7 @@ from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import location
 from headrace.schedule.verify.events import Touch, Work
 from headrace.schedule.verify.programs import Program
-from headrace.schedule.verify.races import byte_range
+from headrace.schedule.verify.races import byte_range, share_bytes
 from headrace.schedule.verify.values import Handle, Scope
 
 Known = dict[Any, Any]
@@ -228,9 +228,7 @@ def _meet(a: Touch, b: Touch) -> bool:
     if (a.view.start, a.view.strides, a.view.itemsize) == (b.view.start, b.view.strides, b.view.itemsize):
         pairs = zip(a.low, a.extents, b.low, b.extents, strict=True)
         return all(x < p + q and p < x + n for x, n, p, q in pairs)
-    from headrace.schedule.verify.races import _share_bytes
-
-    return _share_bytes(a, b)
+    return share_bytes(a, b)
 
 
 def multicast_order(programs: dict[Handle, Any], known: Known, shared: Known) -> Iterator[Diagnostic]:

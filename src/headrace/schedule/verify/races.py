@@ -112,7 +112,7 @@ def _step_overlap(a: _Seen, b: _Seen) -> np.ndarray:
             gap = other[None, :, d] - low[:, None, d]
             found &= (gap < extents[d]) & (-gap < lengths[d])
         return found
-    return np.full((rows, columns), _share_bytes(a.touch, b.touch))
+    return np.full((rows, columns), share_bytes(a.touch, b.touch))
 
 
 def stepped(touch: Touch, steps: int) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -131,7 +131,7 @@ def stepped(touch: Touch, steps: int) -> tuple[np.ndarray, tuple[int, ...]]:
     return np.array([first] * steps), box
 
 
-def _share_bytes(a: Touch, b: Touch) -> bool:
+def share_bytes(a: Touch, b: Touch) -> bool:
     """True if two touches with different views share a byte, counted byte by byte where that is small
     enough.
     """

@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
+from headrace.numbers.dtypes import itemsize
 
 ARGUMENT_SHIFT = 44
 """Argument k of the function stands for byte address (k + 1) << 44, so that arguments never overlap."""
@@ -157,8 +158,6 @@ def _view(scope: Scope, op: Any) -> View:
     base = layout.eval(zero, [])[0]
     strides = tuple(layout.eval([int(d == k) for d in range(rank)], [])[0] - base for k in range(rank))
     dtype = str(kind.get_element_type())
-    from headrace.numbers.dtypes import itemsize
-
     shape = tuple(None if e < 0 else int(e) for e in kind.get_shape())
     return View(scope[op.unit], scope[op.start] + base, strides, shape, dtype, itemsize(dtype))
 

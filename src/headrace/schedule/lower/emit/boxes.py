@@ -14,7 +14,7 @@ from headrace.ir import affine
 from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
 from headrace.schedule.lower.emit.ops import affine_map, box, permutation
 from headrace.schedule.lower.emit.values import ProgramValues
-from headrace.schedule.lower.index import ONE, Expr, Number
+from headrace.schedule.lower.index import ONE, Expr
 from headrace.schedule.lower.tree import Place
 
 
@@ -175,11 +175,6 @@ def _common(a: Expr, b: Expr, where: Location) -> tuple[Expr, Expr, Expr]:
     raise HeadraceError(Diagnostic("two boxes of a transfer do not match", where, hint=hint))
 
 
-def strides_of(place: Place) -> tuple[int, ...]:
-    """Return the element strides of the box's dims."""
-    return place.memory.strides
-
-
 def run(found: Sequence[Factor], left: Place, right: Place) -> int:
     """Return how many of the fastest factors are contiguous on both sides: they make one vector."""
     done, count = 1, 0
@@ -193,6 +188,3 @@ def run(found: Sequence[Factor], left: Place, right: Place) -> int:
             break
         done *= factor.size.const
     return count
-
-
-__all__ = ["Factor", "Number", "Side", "Symbols", "Walk", "factors", "run", "side", "vector_shape"]

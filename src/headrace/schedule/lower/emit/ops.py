@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineMap, AffineSet
 
+from headrace.ir.affine import add, canonical_set, mul
 from headrace.ir.context import context
 from headrace.ir.parser import TextParser
 
@@ -121,8 +122,6 @@ def identity(rank: int) -> Attribute:
 @cache
 def strided(strides: tuple[int, ...]) -> Attribute:
     """Return a layout map: the sum of index x stride."""
-    from headrace.ir.affine import add, mul
-
     total = AffineExpr.constant(0)
     for d, stride in enumerate(strides):
         total = add(total, mul(AffineExpr.dimension(d), AffineExpr.constant(stride)))
@@ -143,8 +142,6 @@ def box(sizes: tuple[int | str, ...], symbols: int = 0) -> Attribute:
         )
         constraints.append(AffineConstraintExpr(AffineConstraintKind.ge, d, AffineExpr.constant(0)))
         constraints.append(AffineConstraintExpr(AffineConstraintKind.ge, -d + last, AffineExpr.constant(0)))
-    from headrace.ir.affine import canonical_set
-
     return AffineSetAttr(canonical_set(AffineSet(len(sizes), symbols, tuple(constraints))))
 
 

@@ -26,7 +26,6 @@ from headrace.schedule.lower.tree import (
     Node,
     Place,
     PointLoop,
-    Stage,
     Transfer,
     trips,
 )
@@ -197,13 +196,3 @@ def _bounds(over: Range, last: Expr) -> dict[Var, tuple[int, int]]:
 
 def _depends(atom: object, var: Var) -> bool:
     return var in variables(Expr(0, ((atom, 1),)))  # type: ignore[arg-type]
-
-
-def stage_at(block: Block, path: Path) -> Stage:
-    """Return the stage at a path."""
-    item = block[path[0]]
-    for position in path[1:]:
-        assert isinstance(item, Loop)
-        item = item.body[position]
-    assert isinstance(item, Stage)
-    return item

@@ -5,8 +5,8 @@ out.
 from __future__ import annotations
 
 from headrace.schedule.lower.index import Expr, Var, entries, substitute, times
-from headrace.schedule.lower.order.accesses import Access, Range, stage_at
-from headrace.schedule.lower.tree import Apply, Block, Loop, Node, PointLoop, Stage
+from headrace.schedule.lower.order.accesses import Access, Range
+from headrace.schedule.lower.tree import Apply, Block, Loop, Node, PointLoop, Stage, trips
 
 
 def is_chained(block: Block, read: Access, write: Access) -> bool:
@@ -82,8 +82,6 @@ def _takes(stage: Stage, unit: str, counts: list[Expr]) -> bool:
 
 def _received(node: Node, unit: str, counts: list[Expr], depth: int) -> bool:
     if isinstance(node, PointLoop):
-        from headrace.schedule.lower.tree import trips
-
         if depth >= len(counts) or trips(node.low, node.high, node.step) != counts[depth]:
             return False
         return any(_received(inner, unit, counts, depth + 1) for inner in node.body)
@@ -99,6 +97,3 @@ def _received(node: Node, unit: str, counts: list[Expr], depth: int) -> bool:
 def _source(op: object) -> str:
     slot = op.fifo_slot.type.src  # type: ignore[attr-defined]
     return str(getattr(slot, "data", slot))
-
-
-__all__ = ["is_chained", "stage_at"]

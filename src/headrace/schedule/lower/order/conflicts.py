@@ -140,6 +140,3 @@ def _conflict(first: Access, second: Access, meet: Meet, longest: int) -> Confli
 
 def _trips(loop: Range) -> Trips:
     return Trips(loop.var, loop.count.const if loop.count.is_number else None)
-
-
-__all__ = ["Aliases", "fences", "signals"]

@@ -8,8 +8,6 @@ from typing import Any
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
-from headrace.numbers.dtypes import is_float
-from headrace.schedule.lower.emit.ops import attribute
 from headrace.schedule.lower.step.vectors import LANE_TYPE, Lanes, Vectors
 
 Rule = Callable[[Vectors, Any, Sequence[Lanes], str], Lanes]
@@ -224,6 +222,3 @@ RULES: dict[str, Rule] = {
 def element(dtype: str) -> str:
     """Return the vector element type for a scalar type: index values are i32 in lanes."""
     return LANE_TYPE if dtype == "index" else dtype
-
-
-__all__ = ["apply", "attribute", "element", "is_float"]

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 
+from headrace.ir.affine import canonical
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_float
@@ -86,8 +88,6 @@ class Step:
         numbers = list(attr.get_values())
         if len(set(numbers)) == 1:
             return Fixed(_plain(numbers[0], dtype), dtype)
-        from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
-
         exact = [_plain(n, dtype) for n in numbers]
         if is_float(dtype) and not all(math.isfinite(x) for x in exact):
             raise HeadraceError(Diagnostic("a constant tensor mixes infinities with numbers"))
@@ -127,8 +127,6 @@ class Step:
                     AffineExpr.dimension(kept.index(d)) * strides[d] if d in kept else AffineExpr.constant(0)
                 )
                 exprs.append(walk + offsets[d])
-            from headrace.ir.affine import canonical
-
             shape = tuple(sizes[d] for d in kept) or ONE_LANE
             found = self.emit.select(found, [canonical(e) for e in exprs], shape)
         self.values[op.results[0]] = found

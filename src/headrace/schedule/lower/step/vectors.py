@@ -10,9 +10,9 @@ import numpy as np
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from headrace.ir.affine import canonical
 from headrace.numbers.dtypes import is_float, numpy_dtype
 from headrace.schedule.lower.emit.ops import (
-    INDEX,
     affine_map,
     attribute,
     dense,
@@ -218,8 +218,6 @@ class Vectors:
             step //= extent
             expr = position.floor_div(step) if step > 1 else position
             exprs.append(expr % extent if k else expr)
-        from headrace.ir.affine import canonical
-
         return self.select(a, [canonical(e) for e in exprs], shape)
 
 
@@ -231,6 +229,3 @@ def _rounded(value: float | int | bool, dtype: str) -> float:
 def _bits(value: float | int | bool, dtype: str) -> int:
     array = np.asarray([value], dtype=np.float64).astype(numpy_dtype(dtype))
     return int(array.view(f"u{array.dtype.itemsize}")[0])
-
-
-__all__ = ["INDEX", "Coordinate", "Fixed", "Lanes", "Shape", "Value", "Vectors"]
