@@ -217,10 +217,9 @@ def note_host_op(name: str) -> None:
 
 
 def _is_announced(name: str, facts: GraphFacts) -> bool:
-    """Whether the graph's host operators include this one, or one that is made of it (index_put,
-    _index_put_impl_).
-    """
-    return any(declared.split(".")[-1] in name for declared in facts.host_ops)
+    """Whether the graph's host operators include this one under a like name (index_put, _index_put_impl_)."""
+    own = name.split(".")[-1]
+    return any(declared.split(".")[-1] in own or own in declared for declared in facts.host_ops)
 
 
 def set_fallback(mode: str) -> str:
