@@ -163,7 +163,7 @@ memref.store %f, %m[%i, %j] : memref<4x8xf32>
 %r = tensor.extract_slice %a[0, 2] [4, 4] [1, 1] : tensor<4x8xf32> to tensor<4x4xf32>
 %r = tensor.extract_slice %a[%i, 2] [1, %j] [1, 1] : tensor<4x8xf32> to tensor<1x?xf32>
 %r = tensor.extract_slice %a[0, 2] [1, 4] [1, 1] : tensor<4x8xf32> to tensor<4xf32>
-%r = tensor.insert_slice %v into %at[0, 2] [1, 4] [1, 1] : tensor<4xf32> into tensor<8x4xf32>
+%r = tensor.insert_slice %v into %at[2, 0] [1, 4] [1, 1] : tensor<4xf32> into tensor<8x4xf32>
 %r = tensor.insert_slice %a into %d[%i, 0] [4, 8] [1, 1] : tensor<4x8xf32> into tensor<?x8xf32>
 %r = tensor.expand_shape %v [[0, 1]] output_shape [2, 2] : tensor<4xf32> into tensor<2x2xf32>
 %r = tensor.collapse_shape %a [[0, 1]] : tensor<4x8xf32> into tensor<32xf32>

@@ -104,7 +104,7 @@ def test_a_tile_may_not_produce_for_two_groups(width, is_disjoint):
   return
 }}"""
     found = verify(parse(text))
-    assert [d.message for d in found] == (
+    assert [d.message for d in found if "disjoint" in d.message] == (
         [] if is_disjoint else ["producer_tiles_per_group for groups 0 and 1 are not disjoint"]
     )
 

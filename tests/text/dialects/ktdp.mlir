@@ -16,8 +16,9 @@ func.func @views(%p: index, %n: index) {
   %c = ktdp.construct_memory_view %p, sizes: [%n, 64], strides: [%n, 1] {coordinate_set = #dyn, memory_space = #ktdp.memory_space<ct_local, ct_id = 3>} : memref<?x64xf16>
   // CHECK: memory_space = #ktdp.spyre_memory_space<LX, core = 2>
   %d = ktdp.construct_memory_view %p, sizes: [], strides: [] {coordinate_set = affine_set<() : ()>, memory_space = #ktdp.spyre_memory_space<LX, core = 2>} : memref<f32>
-  // CHECK: ktdp.construct_distributed_memory_view(%a, %b : memref<4x64xf16>, memref<4x64xf16>) : memref<8x64xf16>
-  %e = ktdp.construct_distributed_memory_view (%a, %b : memref<4x64xf16>, memref<4x64xf16>) : memref<8x64xf16>
+  %low = ktdp.construct_memory_view %p, sizes: [4, 64], strides: [64, 1] {coordinate_set = affine_set<(r, c) : (r - 4 >= 0, 7 - r >= 0, c >= 0, 63 - c >= 0)>, memory_space = #ktdp.memory_space<global>} : memref<4x64xf16>
+  // CHECK: ktdp.construct_distributed_memory_view(%a, %low : memref<4x64xf16>, memref<4x64xf16>) : memref<8x64xf16>
+  %e = ktdp.construct_distributed_memory_view (%a, %low : memref<4x64xf16>, memref<4x64xf16>) : memref<8x64xf16>
   return
 }
 
@@ -63,7 +64,7 @@ func.func @between_tiles(%part: tensor<1x8xf32>, %zero: tensor<1x8xf32>) {
     ktdp.yield_partial %part : tensor<1x8xf32>
   }
   // CHECK: ktdp.inter_tile_reduce(%f) consumer_tiles_per_group = {{.*}}, identity(%zero : tensor<1x8xf32>) : <(tensor<1x8xf32>), groups = {{.*}}> -> tensor<1x8xf32> {
-  %r = ktdp.inter_tile_reduce(%f) consumer_tiles_per_group = #one, identity(%zero : tensor<1x8xf32>) : <(tensor<1x8xf32>), groups = #grp> -> tensor<1x8xf32> {
+  %r = ktdp.inter_tile_reduce(%f) consumer_tiles_per_group = #all, identity(%zero : tensor<1x8xf32>) : <(tensor<1x8xf32>), groups = #grp> -> tensor<1x8xf32> {
   ^bb0(%a: tensor<1x8xf32>, %b: tensor<1x8xf32>):
     %s = arith.addf %a, %b : tensor<1x8xf32>
     // CHECK: ktdp.yield_reduced %s : tensor<1x8xf32>
@@ -74,6 +75,6 @@ func.func @between_tiles(%part: tensor<1x8xf32>, %zero: tensor<1x8xf32>) {
     ktdp.yield_partial %part : tensor<1x8xf32>
   }
   // CHECK: ktdp.inter_tile_consume(%g) consumer_tiles_per_group = {{.*}}, producer_dependency_per_consumer = affine_set<(d0)[s0] : (d0 - s0 == 0)> : <(tensor<1x8xf32>), groups = {{.*}}> -> tensor<1x8xf32>
-  %c = ktdp.inter_tile_consume(%g) consumer_tiles_per_group = #all, producer_dependency_per_consumer = #from : <(tensor<1x8xf32>), groups = #grp> -> tensor<1x8xf32>
+  %c = ktdp.inter_tile_consume(%g) consumer_tiles_per_group = #one, producer_dependency_per_consumer = #from : <(tensor<1x8xf32>), groups = #grp> -> tensor<1x8xf32>
   return
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import IntAttr
 
-from headrace.ir.arguments import argument_name, grid
+from headrace.ir.arguments import grid
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.rules.scope import Rule, Scope, error, function_of, warning
 
@@ -22,18 +22,18 @@ def _function(_: Scope, op: Any) -> Iterator[Diagnostic]:
         return
     if len(shape) > MOST_DIMS:
         yield error(op, f"the grid has {len(shape)} dims, more than {MOST_DIMS}", "fold dims into one")
-    for position in range(len(op.body.block.args) if op.body.blocks else 0):
-        yield from _runtime_arg(op, position)
+    for argument in op.body.blocks[0].args if op.body.blocks else ():
+        yield from _runtime_arg(op, argument)
 
 
-def _runtime_arg(op: Any, position: int) -> Iterator[Diagnostic]:
-    kind: Any = op.body.block.args[position].type
+def _runtime_arg(op: Any, argument: Any) -> Iterator[Diagnostic]:
+    kind = argument.type
     step, limit = getattr(kind, "granularity", None), getattr(kind, "upperbound", None)
     if isinstance(step, IntAttr) and isinstance(limit, IntAttr) and limit.data % step.data:
         yield warning(
             op,
-            f"upperbound {limit.data} of argument '{argument_name(op, position)}' is no multiple of its "
-            f"granularity {step.data}",
+            f"upperbound {limit.data} of argument '{argument.name_hint or argument.index}' is no multiple of "
+            f"its granularity {step.data}",
         )
 
 

@@ -17,9 +17,7 @@ Box = list[tuple[int, int]]
 def _view(scope: Scope, op: Any) -> Iterator[Diagnostic]:
     sizes, shape = _extents(scope, op, op.static_sizes, op.sizes), op.result.type.get_shape()
     for dim, (size, extent) in enumerate(zip(sizes, shape, strict=True)):
-        if size is not None and size < 0:
-            yield error(op, f"size {size} of dim {dim} is negative")
-        elif size is not None and extent not in (size, DYNAMIC_INDEX):
+        if size is not None and extent not in (size, DYNAMIC_INDEX):
             yield error(
                 op,
                 f"size {size} of dim {dim} does not match the extent {extent} of {op.result.type}",
