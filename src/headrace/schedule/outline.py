@@ -10,6 +10,7 @@ from headrace.schedule.absorb import Known, absorbed, without_dead
 from headrace.schedule.fuse import Group, Kind, alone, joined
 from headrace.schedule.graph import Carried, Compute, CoreClass, Load, Loop, Store
 from headrace.schedule.linear import add, lower, scale, upper
+from headrace.schedule.longrows import split
 from headrace.schedule.names import Names
 from headrace.schedule.statements import Block, identity, regular, source_of, without_unit_dims
 from headrace.schedule.storage import Storage, of_access, surface
@@ -52,26 +53,37 @@ class Scope:
     ranges: Ranges
     separate: set[int] = field(default_factory=set)
     pinned: set[str] = field(default_factory=set)
+    apart: frozenset[str] = frozenset()
 
     def load(self, value: str) -> Load | None:
         """Return the Load whose bytes a value is, if it is not computed."""
         return self.names.loads.get(self.names.aliases.get(value, value))
 
 
-def outline(graph_class: CoreClass, reduction_kind: ReductionKind, fusing: bool = True) -> Outline:
-    """Return the phases of a class; `fusing` False gives every Compute a phase of its own."""
+def outline(
+    graph_class: CoreClass,
+    reduction_kind: ReductionKind,
+    fusing: bool = True,
+    apart: frozenset[str] = frozenset(),
+    registers: int = 1 << 60,
+) -> Outline:
+    """Return the phases of a class; `fusing` False gives every Compute a phase of its own.
+
+    The Computes of the values in `apart` join no phase and take nothing in; a row of several operands that
+    does not fit `registers` bytes is reduced in phases of its own.
+    """
     block, names = regular(graph_class)
     ranges = _ranges(block)
-    scope = Scope(names, ranges)
+    scope = Scope(names, ranges, apart=apart)
     items, found = _items(block, scope, reduction_kind, fusing)
     stores = {value: tuple(each) for value, each in found.items()}
     if fusing:
-        items = _recomputing(items, names, stores, scope)
+        items = _recomputing(items, names, stores, scope, registers)
     return Outline(tuple(items), names, stores, tuple(_homes(items, names)), ranges)
 
 
 def _recomputing(
-    items: list[Item], names: Names, stores: Mapping[str, tuple[Store, ...]], scope: Scope
+    items: list[Item], names: Names, stores: Mapping[str, tuple[Store, ...]], scope: Scope, registers: int
 ) -> list[Item]:
     """The items after cheap values moved to where they are read; phases that became idle are gone."""
     stored = frozenset(_homes(items, names))
@@ -90,11 +102,16 @@ def _recomputing(
         known = Known(
             names.values, producers, stored, is_readable, lambda v: names.fresh(v, names.values[v]).name
         )
-        made.append(absorbed(group, known))
+        made.append(group if scope.apart & group.produced.keys() else absorbed(group, known))
         written += [s for v in group.produced for s in stores.get(v, ())]
     carried = {c.inner for i in items for c in _carried(i)}
-    left = iter(without_dead(made, lambda v: v in stores or v in carried or v in names.aliases.values()))
-    return _replaced(items, left)
+    is_needed = lambda v: v in stores or v in carried or v in names.aliases.values()  # noqa: E731
+    fresh = lambda v: names.fresh(v, names.values[v]).name  # noqa: E731
+    left = without_dead(made, is_needed)
+    shorter = [split(g, names.values, registers, fresh) if g is not None else [] for g in left]
+    flat = iter(without_dead([g for several in shorter for g in several], is_needed))
+    counts = iter([len(several) for several in shorter])
+    return _replaced(items, iter([[next(flat) for _ in range(n)] for n in counts]))
 
 
 def _carried(item: Item) -> list[Carried]:
@@ -103,15 +120,13 @@ def _carried(item: Item) -> list[Carried]:
     return [*item.loop.carried, *(c for i in item.body for c in _carried(i))]
 
 
-def _replaced(items: Sequence[Item], groups: Iterator[Group | None]) -> list[Item]:
+def _replaced(items: Sequence[Item], groups: Iterator[list[Group | None]]) -> list[Item]:
     found: list[Item] = []
     for item in items:
         if isinstance(item, LoopItem):
             found.append(LoopItem(item.loop, tuple(_replaced(item.body, groups))))
             continue
-        group = next(groups)
-        if group is not None:
-            found.append(group)
+        found += [group for group in next(groups) if group is not None]
     return found
 
 
@@ -194,7 +209,7 @@ class _Pass:
 
     def _compute(self, compute: Compute, first: int) -> int:
         kind = self.kind(compute, self.scope)
-        if self.fusing:
+        if self.fusing and not self.scope.apart & {o.value for o in compute.outs}:
             for index in range(max(first, 0), len(self.items)):
                 item = self.items[index]
                 if isinstance(item, Group) and self._may_join(item, index, compute):

@@ -11,11 +11,13 @@ from math import prod
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.numbers.dtypes import itemsize
+from headrace.schedule.fuse import Group
 from headrace.schedule.graph import Arg, CoreClass, TileGraph
 from headrace.schedule.outline import Outline, flat_groups, outline
 from headrace.schedule.plan import ClassPlan, PhasePlan, Plan
 from headrace.schedule.shape import Shape, home, reduction_kinds, shape
 from headrace.schedule.storage import Storage
+from headrace.schedule.units import units
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,29 @@ class Layout:
 
 
 def class_outline(part: CoreClass, device: Device, fusing: bool) -> Outline:
-    """Return the phases of a class for a device."""
-    return outline(part, reduction_kinds(device.memory("ct_local").size_bytes // 8), fusing)
+    """Return the phases of a class for a device.
+
+    A row reduction over several dims needs every operand of its phase to walk them as one; what was fused
+    with one that does not gets phases of its own.
+    """
+    kind = reduction_kinds(device.memory("ct_local").size_bytes // 8)
+    registers = device.unit(units(device).vector).registers_bytes or 1 << 60
+    apart: frozenset[str] = frozenset()
+    while True:
+        made = outline(part, kind, fusing, apart, registers)
+        torn = {
+            value for group in flat_groups(made.items) if _is_torn(group, made) for value in group.produced
+        }
+        if torn <= apart:
+            return made
+        apart |= torn
+
+
+def _is_torn(group: Group, made: Outline) -> bool:
+    if group.kind != "vector" or len(group.reduced) < 2:
+        return False
+    homes = {value: home(made.names.values[value], "lx") for value in made.homes}
+    return len(shape(group, made, homes).reduced) > 1
 
 
 def layouts(graph: TileGraph, plan: Plan, device: Device) -> list[Layout]:

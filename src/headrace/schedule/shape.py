@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.schedule.fuse import Group, Kind
@@ -241,23 +242,21 @@ def reduction_kinds(row_bytes: int) -> Callable[[Compute, Scope], Kind]:
         reduced = [d for d in compute.dims if d.kind == "reduction"]
         if not reduced or compute.contraction is not None:
             return "vector"
-        names = {d.name for d in reduced}
         extents = {d.name: d.extent for d in compute.dims}
-        best: Surface | None = None
-        for access in compute.ins:
-            found = surface(storage_of(access.value, scope.names, {}), access.axes)
-            if best is None or len(found.strides) > len(best.strides):
-                best = found
-        if best is None:
+        found = [surface(storage_of(a.value, scope.names, {}), a.axes) for a in compute.ins]
+        if not found:
             return "column"
-        inner = sorted((best.stride(d), d) for d in names)
+        best = max(found, key=lambda s: len(s.strides))
+        inner = sorted((best.stride(d.name), d.name) for d in reduced)
         smallest = min((s for _, s in best.strides), default=0)
-        size = 4
-        for stride, dim in inner:
-            size *= extents[dim]
-            if stride == 0:
-                return "column"
-        chained = all(b[0] == a[0] * extents[a[1]] for a, b in zip(inner, inner[1:], strict=False))
-        return "vector" if chained and inner[0][0] == smallest and size <= row_bytes else "column"
+        size = 4 * prod(d.extent for d in reduced)
+        if inner[0][0] == 0 or inner[0][0] != smallest or size > row_bytes:
+            return "column"
+        read = {s.attr[0] for s in compute.body if s.op == "index"}  # type: ignore[index]
+        pairs = list(zip(inner, inner[1:], strict=False))
+        if pairs and read & {name for _, name in inner}:
+            return "column"
+        is_one_row = all(s.stride(b[1]) == s.stride(a[1]) * extents[a[1]] for s in found for a, b in pairs)
+        return "vector" if is_one_row else "column"
 
     return kind

@@ -165,7 +165,8 @@ class Row:
         found = bodies.evaluate(emit, compute.body, dict(enumerate(args)), self.coordinate)
         results = []
         reduces = any(d.kind == "reduction" for d in compute.dims)
-        starts = dict(zip(self._inits(number, compute), args[len(compute.ins) :], strict=False))
+        inits = {} if reduces else self._inits(number, compute)
+        starts = dict(zip(inits, args[len(compute.ins) :], strict=True))
         for o, out in enumerate(compute.outs):
             value = found[out.result]
             own, wanted = compute.body[out.result].dtype, self._pointwise_dtype(compute, o)
