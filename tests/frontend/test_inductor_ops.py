@@ -71,6 +71,10 @@ CONTRACTIONS = {
     "mv and outer": (lambda a, v: (a @ v, torch.outer(v, v)), (r(5, 17), r(17))),
     "prologue": (lambda a, b, c: (a * 2).relu() @ b + c, (r(5, 17), r(17, 9), r(5, 9))),
     "einsum": (lambda a, b: torch.einsum("bik,bjk->bij", a, b), (r(2, 5, 17), r(2, 9, 17))),
+    "heads projected, one row a core": (
+        lambda x, w: F.linear(x.transpose(1, 2).reshape(2, 12, 32), w),
+        (r(2, 4, 12, 8), r(32, 32)),
+    ),
     "chain": (lambda a, b, c: F.relu(a @ b) @ c, (r(5, 7), r(7, 9), r(9, 3))),
     "f16": (lambda x, w, b: F.linear(x, w, b), (r(6, 33).to(f16), r(7, 33).to(f16), r(7).to(f16))),
     "bf16": (lambda x, w: F.linear(x, w), (r(6, 33).to(bf16), r(7, 33).to(bf16))),

@@ -19,7 +19,8 @@ def simplified(compute: Compute, names: Names) -> list[Compute]:
         return [compute]
     if not roles.m or not roles.n:
         side = 0 if not roles.n else 1
-        if not roles.m and not roles.n or _runs_along_depth(compute, side, names):
+        along = len(roles.k) == 1 and _runs_along_depth(compute, side, names)
+        if not roles.m and not roles.n or along:
             return _as_sum(compute, names)
     return _of_one_type(compute, names)
 
