@@ -1,4 +1,4 @@
-"""Rows too long for the registers that several operands meet in: their reductions run in chunks, as phases before."""
+"""Rows too long for the registers where several operands meet: reduced in chunks, by phases of their own."""
 
 from __future__ import annotations
 

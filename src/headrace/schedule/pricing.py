@@ -75,7 +75,7 @@ def phase_cycles(
 
 @dataclass(frozen=True)
 class Rates:
-    """Cycles of device memory a byte: only read, only written, mixed, lost to turnaround, moved by one core."""
+    """Cycles of device memory a byte: read, written, in a mix, lost to turnaround, moved by one core."""
 
     read: float
     write: float
