@@ -23,18 +23,26 @@ class Ledger:
         """A name was bound to `value`."""
         if not isinstance(value, np.ndarray) or value.ndim == 0:
             return
-        owner = _owner(value)
-        names, size = self._held.get(id(owner), (0, owner.nbytes))
+        owner = self.owner(value)
+        names, size = self._held.get(id(owner)) or (0, self.size_of(owner))
         if names == 0:
             self.bytes += size
             self.peak_bytes = max(self.peak_bytes, self.bytes)
         self._held[id(owner)] = (names + 1, size)
 
+    def owner(self, value: Array) -> Array:
+        """The array that stands for the buffer behind `value`."""
+        return _owner(value)
+
+    def size_of(self, owner: Array) -> int:
+        """The bytes that a buffer counts with."""
+        return owner.nbytes
+
     def release(self, value: Any) -> None:
         """A name of `value` was used for the last time."""
         if not isinstance(value, np.ndarray) or value.ndim == 0:
             return
-        owner = id(_owner(value))
+        owner = id(self.owner(value))
         names, size = self._held.get(owner, (0, 0))
         if names == 1:
             self.bytes -= size

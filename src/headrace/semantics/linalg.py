@@ -21,10 +21,11 @@ Array = np.ndarray[Any, Any]
 
 
 def _generic(frame: Frame, op: Operation) -> Sequence[Any]:
-    return run(frame, frame.once("nest", op, lambda: _generic_nest(op)))
+    return run(frame, frame.once("nest", op, lambda: generic_nest(op)))
 
 
-def _generic_nest(op: Operation) -> Nest:
+def generic_nest(op: Operation) -> Nest:
+    """The nest of a `linalg.generic`."""
     ins, outs = split(op)
     maps: Any = op.properties["indexing_maps"]
     kinds: Any = op.properties["iterator_types"]
@@ -34,10 +35,11 @@ def _generic_nest(op: Operation) -> Nest:
 
 def _reduce(frame: Frame, op: Operation) -> Sequence[Any]:
     rank = len(frame.get(op.operands[0]).shape)
-    return run(frame, frame.once("nest", op, lambda: _reduce_nest(op, rank)))
+    return run(frame, frame.once("nest", op, lambda: reduce_nest(op, rank)))
 
 
-def _reduce_nest(op: Operation, rank: int) -> Nest:
+def reduce_nest(op: Operation, rank: int) -> Nest:
+    """The nest of a `linalg.reduce` of inputs of that rank."""
     ins, outs = split(op)
     dims = numbers(op, "dimensions")
     whole = AffineMap.identity(rank)
@@ -46,11 +48,15 @@ def _reduce_nest(op: Operation, rank: int) -> Nest:
 
 
 def _map(frame: Frame, op: Operation) -> Sequence[Any]:
+    rank = len(frame.get(op.operands[-1]).shape)
+    return run(frame, map_nest(op, rank))
+
+
+def map_nest(op: Operation, rank: int) -> Nest:
+    """The nest of a `linalg.map` over tensors of that rank."""
     ins, outs = split(op)
-    rank = len(frame.get(outs[0]).shape)
-    return run(
-        frame, Nest(op, ins, outs, (AffineMap.identity(rank),) * len(op.operands), (), op.regions[0].block)
-    )
+    maps = (AffineMap.identity(rank),) * len(op.operands)
+    return Nest(op, ins, outs, maps, (), op.regions[0].block)
 
 
 def _fill(frame: Frame, op: Operation) -> Sequence[Any]:

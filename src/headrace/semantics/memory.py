@@ -93,10 +93,10 @@ def _load(frame: Frame, op: Operation) -> Sequence[Any]:
     try:
         values = load(tile, frame.launch.options.bounds == "strict")
     except OutOfBounds as error:
-        raise _outside(frame, op, error) from None
+        raise outside(frame, op, error) from None
     if _is_global(tile):
         frame.launch.report.read_bytes += values.nbytes
-    return [_typed(frame, op, values, tile.base.dtype, element_type(op.results[0].type))]
+    return [typed(frame, op, values, tile.base.dtype, element_type(op.results[0].type))]
 
 
 def _store(frame: Frame, op: Operation) -> Sequence[Any]:
@@ -104,17 +104,18 @@ def _store(frame: Frame, op: Operation) -> Sequence[Any]:
     tile: Tile = frame.get(op.operands[1])
     if values.shape != tile.shape:
         raise frame.error(op, f"a tensor of {list(values.shape)} into a tile of {list(tile.shape)}")
-    values = _typed(frame, op, values, element_type(op.operands[0].type), tile.base.dtype)
+    values = typed(frame, op, values, element_type(op.operands[0].type), tile.base.dtype)
     try:
         store(tile, values, frame.launch.options.bounds == "strict")
     except OutOfBounds as error:
-        raise _outside(frame, op, error) from None
+        raise outside(frame, op, error) from None
     if _is_global(tile):
         frame.launch.report.written_bytes += values.nbytes
     return []
 
 
-def _typed(frame: Frame, op: Operation, values: Array, src: str, dst: str) -> Array:
+def typed(frame: Frame, op: Operation, values: Array, src: str, dst: str) -> Array:
+    """Values loaded or to be stored in the other type, with a warning when there is one."""
     if src == dst:
         return values
     frame.warn(op, f"converts {src} to {dst}: the tensor's element type is not the view's")
@@ -125,7 +126,8 @@ def _is_global(tile: Tile) -> bool:
     return tile.base.is_global if isinstance(tile.base, View) else any(p.is_global for p in tile.base.parts)
 
 
-def _outside(frame: Frame, op: Operation, error: OutOfBounds) -> Exception:
+def outside(frame: Frame, op: Operation, error: OutOfBounds) -> Exception:
+    """The error to raise about an access outside its view."""
     tile = f"tile {list(frame.coordinates)}: " if frame.launch.tiles > 1 else ""
     return frame.error(
         op, f"{tile}{error}", "guard the access, or pass bounds=mask to read zeros and drop writes"

@@ -3,7 +3,7 @@ levels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,22 @@ def interpret(
     run in order, or, when there is none, all functions in textual order. HeadraceError names the op, its
     place and the coordinates.
     """
+    return interpret_by(run_tiles, module, memory, scalars, options, function)
+
+
+Engine = Callable[[Launch, FuncOp, Sequence[Any]], None]
+"""Runs all tiles of a function with the values of its arguments."""
+
+
+def interpret_by(
+    engine: Engine,
+    module: ModuleOp,
+    memory: Memory,
+    scalars: Mapping[str, float | int],
+    options: Options | None,
+    function: str | None,
+) -> Report:
+    """`interpret` with functions run by `engine`."""
     options = options or Options()
     report = Report()
     scratch = _Scratch(module, function, scalars, options)
@@ -49,7 +65,7 @@ def interpret(
         shape = grid(kernel, options.default_grid)
         bodies = {f.sym_name.data: f.body.block for f in functions(module)}
         launch = Launch(memory, pads, scratch.end, shape, options, report, bodies)
-        _run(launch, kernel, values)
+        engine(launch, kernel, values)
         report.grid, report.tiles = shape, launch.tiles
     report.lx_peak_bytes += scratch.end - options.lx_bytes
     if options.strict_lx and report.lx_peak_bytes > options.lx_bytes:
@@ -132,9 +148,9 @@ def _typed(value: float | int, dtype: str) -> Any:
     return np.asarray(int(value)).astype(numpy_dtype(dtype))
 
 
-def _run(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
+def run_tiles(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
     """Runs every tile; a tile that waits is resumed when what it waits for is there."""
-    frames = [Frame(launch, tile, place) for tile, place in enumerate(_places(launch))]
+    frames = [Frame(launch, tile, place) for tile, place in enumerate(places(launch))]
     runs: dict[int, Steps] = {f.tile: run_block(f, kernel.body.block, values) for f in frames}
     waiting: dict[int, Wait] = {}
     while runs:
@@ -151,7 +167,7 @@ def _run(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
                 launch.report.lx_peak_bytes = max(launch.report.lx_peak_bytes, peak)
 
 
-def _places(launch: Launch) -> Iterator[tuple[int, ...]]:
+def places(launch: Launch) -> Iterator[tuple[int, ...]]:
     """The grid coordinates of tile 0, 1, ..."""
     if launch.options.linearise == "last":
         yield from np.ndindex(*launch.grid)

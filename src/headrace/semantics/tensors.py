@@ -50,7 +50,7 @@ def _mixed(frame: Frame, op: Any, what: str) -> tuple[int, ...]:
     return tuple(frame.integer(next(dynamic)) if n == DYNAMIC_INDEX else int(n) for n in static)
 
 
-def _slices(frame: Frame, op: Operation, shape: Sequence[int]) -> tuple[tuple[slice, ...], tuple[int, ...]]:
+def slices(frame: Frame, op: Operation, shape: Sequence[int]) -> tuple[tuple[slice, ...], tuple[int, ...]]:
     """The slice along every axis and its extents; an error when it leaves the tensor."""
     offsets, sizes, strides = (_mixed(frame, op, what) for what in ("offsets", "sizes", "strides"))
     for axis, (first, n, step, extent) in enumerate(zip(offsets, sizes, strides, shape, strict=True)):
@@ -74,7 +74,7 @@ def _extract_slice(frame: Frame, op: Operation) -> Sequence[Any]:
     if isinstance(source, Empty):
         sizes = _mixed(frame, op, "sizes")
         return [Empty(_reduced(sizes, shape), source.dtype)]
-    cut, sizes = _slices(frame, op, source.shape)
+    cut, sizes = slices(frame, op, source.shape)
     return [np.ascontiguousarray(source[cut]).reshape(_reduced(sizes, shape))]
 
 
@@ -96,7 +96,7 @@ def _reduced(sizes: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
 def _insert_slice(frame: Frame, op: Operation) -> Sequence[Any]:
     source, dest = frame.array(op, op.operands[0]), frame.get(op.operands[1])
     out = _writable(dest)
-    cut, sizes = _slices(frame, op, out.shape)
+    cut, sizes = slices(frame, op, out.shape)
     out[cut] = source.reshape(sizes)
     return [out]
 

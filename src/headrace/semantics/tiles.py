@@ -19,19 +19,20 @@ Array = np.ndarray[Any, Any]
 
 
 def _access_tile(frame: Frame, op: Any) -> Sequence[Any]:
-    base = _base(frame, op)
+    base = base_of(frame, op)
     anchors = frame.integers(op.indices)
     symbols = frame.integers(op.symbol_operands)
     rank = len(op.base_map.data.results)
     first = tuple(int(evaluate(e, anchors)) for e in op.base_map.data.results)
-    subscripts = _displaced(rank)
+    subscripts = displaced(rank)
     order: AffineMap = op.access_tile_order.data
-    return [_walk(frame, op, base, first, subscripts, op.access_tile_set.data, order, symbols)]
+    return [walk(frame, op, base, first, subscripts, op.access_tile_set.data, order, symbols)]
 
 
 @lru_cache(maxsize=64)
-def _displaced(rank: int) -> tuple[Subscript, ...]:
-    """Coordinate d is the anchor's plus the displacement's: one captured integer and one variable each."""
+def displaced(rank: int) -> tuple[Subscript, ...]:
+    """Subscripts of a direct access tile: coordinate d is the anchor's, a captured integer, plus the
+    displacement's, a variable."""
     dims = [AffineExpr.dimension(d) for d in range(2 * rank)]
     return tuple(_direct(dims[d] + dims[rank + d], 2 * rank) for d in range(rank))
 
@@ -41,16 +42,21 @@ def _direct(map: AffineExpr, dims: int) -> Subscript:
 
 
 def _indirect_access_tile(frame: Frame, op: Any) -> Sequence[Any]:
-    base = _base(frame, op)
+    base = base_of(frame, op)
+    subscripts = indirect_subscripts(frame, op)
+    captured, symbols = frame.integers(op.captured_variables), frame.integers(op.symbol_operands)
+    order: AffineMap = op.variables_space_order.data
+    return [walk(frame, op, base, captured, subscripts, op.variables_space_set.data, order, symbols)]
+
+
+def indirect_subscripts(frame: Frame, op: Any) -> tuple[Subscript, ...]:
+    """The subscripts of an indirect access tile, those through index views with their views."""
     direct: tuple[Subscript | None, ...] = frame.once("subscripts", op, lambda: _subscripts(op))
     indices = iter(frame.get(v) for v in op.indirect_memrefs)
-    subscripts = tuple(
+    return tuple(
         s or Subscript(tuple(map.data.results), next(indices))
         for s, map in zip(direct, op.per_dim_subscript_maps, strict=True)
     )
-    captured, symbols = frame.integers(op.captured_variables), frame.integers(op.symbol_operands)
-    order: AffineMap = op.variables_space_order.data
-    return [_walk(frame, op, base, captured, subscripts, op.variables_space_set.data, order, symbols)]
 
 
 def _subscripts(op: Any) -> tuple[Subscript | None, ...]:
@@ -60,18 +66,19 @@ def _subscripts(op: Any) -> tuple[Subscript | None, ...]:
     return tuple(None if k else _direct(m.results[0], m.num_dims) for k, m in zip(kinds, maps, strict=True))
 
 
-def _base(frame: Frame, op: Any) -> View | Distributed:
+def base_of(frame: Frame, op: Any) -> View | Distributed:
+    """The view an access tile is of."""
     base = frame.get(op.base)
     if not isinstance(base, View | Distributed):
         raise frame.error(op, "access tiles of tensors are not supported", "use tensor.extract_slice")
     return base
 
 
-def _walk(
+def walk(
     frame: Frame,
     op: Operation,
     base: View | Distributed,
-    captured: tuple[int, ...],
+    captured: tuple[Any, ...],
     subscripts: tuple[Subscript, ...],
     points: AffineSet,
     order: AffineMap,
@@ -118,7 +125,7 @@ def _scattered(
     frame: Frame,
     op: Operation,
     base: View | Distributed,
-    captured: tuple[int, ...],
+    captured: tuple[Any, ...],
     subscripts: tuple[Subscript, ...],
     points: AffineSet,
     order: AffineMap,

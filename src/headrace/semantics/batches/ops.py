@@ -1,0 +1,209 @@
+"""What every op does to many tiles at once; an op without a rule of its own runs tile by tile, its results
+stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType
+from xdsl.ir import Operation
+
+from headrace.numbers.dtypes import is_float
+from headrace.numbers.rounding import cast
+from headrace.semantics.batches import access, nests
+from headrace.semantics.batches.frame import BatchFrame, captured
+from headrace.semantics.control import HANDLERS
+from headrace.semantics.elementwise import float_op, integer_op
+from headrace.semantics.frame import Empty, element_type, known_element_type
+from headrace.semantics.linalg import ELEMENTWISE
+from headrace.semantics.memory import MEMORY
+from headrace.semantics.scalars import SCALARS
+from headrace.semantics.structured import numbers, split
+from headrace.semantics.tensors import slices
+
+Array = np.ndarray[Any, Any]
+Handler = Callable[[BatchFrame, Operation], Sequence[Any]]
+
+
+def handler_of(frame: BatchFrame, op: Operation) -> Any:
+    """The function that gives the op's results: the plain one when all tiles have the same, else the rule
+    for rows, else the plain one for each tile."""
+    name = op.name
+    if name in ADDRESSES:
+        return ADDRESSES[name]
+    reads = captured(op) if op.regions else ()
+    if not (frame.is_varying(op) or any(v in frame.varying for v in reads)):
+        return _shared(HANDLERS[name]) if name in MEMORY else HANDLERS.get(name)
+    if any(v in frame.varying for v in reads):
+        return by_tile
+    rule = RULES.get(name)
+    if rule is None and name in SCALARS and name not in ("tensor.extract", "linalg.index"):
+        rule = _broadcasting
+    return rule or by_tile
+
+
+def _shared(handler: Any) -> Handler:
+    """A load or store that all tiles do alike: done once, counted for each."""
+
+    def run(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+        report = frame.launch.report
+        before = report.read_bytes, report.written_bytes
+        produced: Sequence[Any] = handler(frame, op)
+        report.read_bytes += (report.read_bytes - before[0]) * (frame.count - 1)
+        report.written_bytes += (report.written_bytes - before[1]) * (frame.count - 1)
+        return produced
+
+    return run
+
+
+def by_tile(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+    """The op for one tile after the other; results side by side."""
+    needed = (*op.operands, *captured(op))
+    found: list[Sequence[Any]] = []
+    for row in range(frame.count):
+        alone = frame.alone(row)
+        for value in needed:
+            alone.values[value] = _row(frame, value, row)
+        found.append(HANDLERS[op.name](alone, op))
+    return [_stacked([values[k] for values in found]) for k in range(len(op.results))]
+
+
+def _row(frame: BatchFrame, value: Any, row: int) -> Any:
+    found: Any = frame.values.get(value)
+    if value not in frame.varying:
+        return found
+    if isinstance(found, Empty):
+        return Empty(found.shape[1:], found.dtype)
+    return found[row] if found.ndim > 1 else _scalar(found[row], element_type(value.type))
+
+
+def _scalar(value: Any, dtype: str) -> Any:
+    return int(value) if dtype == "index" else np.asarray(value)
+
+
+def _stacked(rows: Sequence[Any]) -> Any:
+    if isinstance(rows[0], Empty):
+        return Empty((len(rows), *rows[0].shape), rows[0].dtype)
+    return np.stack([np.asarray(r, np.int64) if isinstance(r, int) else r for r in rows])
+
+
+def _broadcasting(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+    ranks = [_rank(v) for v in op.operands]
+    if any(v in frame.varying and r < max(ranks) for v, r in zip(op.operands, ranks, strict=True)):
+        return by_tile(frame, op)
+    return SCALARS[op.name](frame, op)
+
+
+def _rank(value: Any) -> int:
+    return len(value.type.get_shape()) if isinstance(value.type, ShapedType) else 0
+
+
+def _select(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+    condition = frame.array(op, op.operands[0])
+    rank = 1 + _rank(op.results[0])
+    if op.operands[0] not in frame.varying and condition.ndim == 0:
+        return [frame.rows(op.operands[1 if condition else 2])]
+    if op.operands[0] in frame.varying:
+        condition = condition.reshape(condition.shape + (1,) * (rank - condition.ndim))
+    a, b = frame.array(op, op.operands[1]), frame.array(op, op.operands[2])
+    return [np.where(condition, a, b)]
+
+
+def _tile_id(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+    produced = MEMORY[op.name](frame, op)
+    return [
+        p if r in frame.varying else int(np.ravel(p)[0]) for r, p in zip(op.results, produced, strict=True)
+    ]
+
+
+def _reshape(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+    shape: Any = op.results[0].type.get_shape()  # type: ignore[attr-defined]
+    if DYNAMIC_INDEX in shape:
+        return by_tile(frame, op)
+    source = frame.get(op.operands[0])
+    if isinstance(source, Empty):
+        return [Empty((frame.count, *shape), source.dtype)]
+    return [source.reshape((frame.count, *shape))]
+
+
+def _extract_slice(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+    source = frame.get(op.operands[0])
+    shape: Any = op.results[0].type.get_shape()  # type: ignore[attr-defined]
+    if isinstance(source, Empty) or DYNAMIC_INDEX in shape or _has_varying(frame, op.operands[1:]):
+        return by_tile(frame, op)
+    cut, _ = slices(frame, op, source.shape[1:])
+    return [np.ascontiguousarray(source[:, *cut]).reshape((frame.count, *shape))]
+
+
+def _has_varying(frame: BatchFrame, values: Sequence[Any]) -> bool:
+    return any(v in frame.varying for v in values)
+
+
+def _insert_slice(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+    dest = frame.rows(op.operands[1])
+    if isinstance(dest, Empty) or _has_varying(frame, op.operands[2:]):
+        return by_tile(frame, op)
+    source = frame.array(op, op.operands[0])
+    out = np.array(dest)
+    cut, sizes = slices(frame, op, out.shape[1:])
+    lead = (frame.count,) if op.operands[0] in frame.varying else ()
+    out[:, *cut] = source.reshape((*lead, *sizes))
+    return [out]
+
+
+def _broadcast(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+    ins, outs = split(op)
+    if ins[0] not in frame.varying:
+        return by_tile(frame, op)
+    shape = tuple(frame.get(outs[0]).shape)[int(outs[0] in frame.varying) :]
+    added = numbers(op, "dimensions")
+    kept = [1 if d in added else shape[d] for d in range(len(shape))]
+    view = frame.array(op, ins[0]).reshape((frame.count, *kept))
+    return [np.broadcast_to(view, (frame.count, *shape))]
+
+
+def _transpose(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+    if op.operands[0] not in frame.varying:
+        return by_tile(frame, op)
+    source = frame.array(op, op.operands[0])
+    order = [0, *(d + 1 for d in numbers(op, "permutation"))]
+    return [np.ascontiguousarray(source.transpose(order))]
+
+
+def _elementwise(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+    ins, _ = split(op)
+    dtype = known_element_type(frame, op, op.results[0].type)
+    name = ELEMENTWISE[op.name.removeprefix("linalg.")][0 if is_float(dtype) else 1]
+    if name in ("copy", "square", "") or not _has_varying(frame, ins):
+        return by_tile(frame, op)
+    values = [cast(frame.array(op, v), element_type(v.type), dtype) for v in ins]
+    if len({v.shape[int(i in frame.varying) :] for v, i in zip(values, ins, strict=True)}) > 1:
+        raise frame.error(op, "operands differ in shape")
+    return [np.asarray((float_op if is_float(dtype) else integer_op)(name, values, dtype))]
+
+
+ADDRESSES: dict[str, Any] = {
+    "ktdp.construct_access_tile": access.access_tile,
+    "ktdp.construct_indirect_access_tile": access.indirect_access_tile,
+    "ktdp.get_compute_tile_id": _tile_id,
+}
+RULES: dict[str, Any] = {
+    "ktdp.load": access.load_all,
+    "ktdp.store": access.store_all,
+    "arith.select": _select,
+    "tensor.extract_slice": _extract_slice,
+    "tensor.insert_slice": _insert_slice,
+    **{f"tensor.{n}": _reshape for n in ("expand_shape", "collapse_shape", "reshape", "cast")},
+    "linalg.broadcast": _broadcast,
+    "linalg.transpose": _transpose,
+    **{f"linalg.{name}": _elementwise for name in ELEMENTWISE},
+    **nests.NESTS,
+}
+"""The rules for rows, by op name."""
+
+
+def is_contraction(op: Operation) -> bool:
+    """Whether the op is a matrix product, which pays for joining tiles."""
+    return RULES.get(op.name) is nests.contract_rows

@@ -1,0 +1,100 @@
+"""Running blocks for many tiles in step: loops and branches that all of them take alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Block, Operation
+
+from headrace.numbers.dtypes import numpy_dtype
+from headrace.semantics.batches.frame import BatchFrame, Diverges
+from headrace.semantics.batches.ops import handler_of
+from headrace.semantics.control import TERMINATORS
+from headrace.semantics.frame import element_type
+from headrace.semantics.ledger import last_uses
+
+
+def run_block(frame: BatchFrame, block: Block, arguments: Sequence[Any]) -> Operation:
+    """Runs the block with its arguments (as the names hold them); the terminator, whose operands are still
+    there."""
+    plans = frame.launch.plans
+    if block not in plans:
+        plans[block] = [
+            (op, dead, handler_of(frame, op)) for op, dead in zip(block.ops, last_uses(block), strict=True)
+        ]
+    for name, value in zip(block.args, arguments, strict=True):
+        _bind(frame, name, value)
+    for op, dead, handler in plans[block]:
+        if op.name in TERMINATORS:
+            return op
+        if op.name == "scf.for":
+            produced = _for(frame, op)
+        elif op.name == "scf.if":
+            produced = _if(frame, op)
+        elif frame.touched is None:
+            produced = handler(frame, op)
+        else:
+            produced = _follow(frame, op, handler)
+        for name, value in zip(op.results, produced, strict=True):
+            _bind(frame, name, value)
+        for name in dead:
+            frame.ledger.release(frame.values.pop(name, None))
+    raise AssertionError("a block without a terminator")
+
+
+def _bind(frame: BatchFrame, name: Any, value: Any) -> None:
+    frame.values[name] = value
+    frame.ledger.bind(name, value)  # type: ignore[attr-defined]
+
+
+def _follow(frame: BatchFrame, op: Operation, handler: Any) -> Sequence[Any]:
+    """The op's results while only addresses are followed: nothing for tensors."""
+    if op.name in ("ktdp.load", "ktdp.store"):
+        assert frame.touched is not None
+        frame.touched(op, frame.get(op.operands[-1]), frame)
+    elif op.results and (op.name.startswith("ktdp.") or all(r in frame.known for r in op.results)):
+        return handler(frame, op)  # type: ignore[no-any-return]
+    return [None] * len(op.results)
+
+
+def _leave(frame: BatchFrame, last: Operation, targets: Sequence[Any]) -> list[Any]:
+    """What the terminator hands to `targets`; names that end with it are released."""
+    passed = [
+        None if frame.touched is not None and frame.values.get(v) is None else frame.passed(v, t)
+        for v, t in zip(last.operands, targets, strict=True)
+    ]
+    assert last.parent is not None
+    for name in frame.launch.plans[last.parent][-1][1]:
+        frame.ledger.release(frame.values.pop(name, None))
+    return passed
+
+
+def _for(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+    low, high, step = (frame.get(v) for v in op.operands[:3])
+    if np.any(np.asarray(step) <= 0):
+        raise frame.error(op, "a loop's step is positive")
+    trips = np.maximum(-(-(np.asarray(high) - low) // step), 0)
+    kinds = np.unique(trips)
+    if len(kinds) > 1:
+        raise Diverges([np.flatnonzero(trips == n) for n in kinds])
+    body = op.regions[0].block
+    carried: Sequence[Any] = [
+        None if frame.values.get(v) is None else frame.passed(v, t)
+        for v, t in zip(op.operands[3:], body.args[1:], strict=True)
+    ]
+    dtype = element_type(body.args[0].type)
+    for k in range(int(kinds[0])):
+        at = low + k * step
+        if body.args[0] not in frame.varying:
+            at = int(at) if dtype == "index" else np.asarray(at, numpy_dtype(dtype))
+        carried = _leave(frame, run_block(frame, body, [at, *carried]), body.args[1:])
+    return carried
+
+
+def _if(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+    region = op.regions[0 if np.asarray(frame.one(op.operands[0])).item() else 1]
+    if not region.blocks:
+        return ()
+    return _leave(frame, run_block(frame, region.block, ()), op.results)
