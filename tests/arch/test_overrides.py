@@ -100,3 +100,27 @@ def test_texts_of_the_command_line_are_taken_apart() -> None:
 def test_an_unknown_device_lists_the_presets() -> None:
     with pytest.raises(HeadraceError, match="sample, spyre"):
         device("wheel")
+
+
+@pytest.mark.parametrize(
+    "change,said",
+    [
+        ("hbm.latency_ns=1e30", "latency_ns is 1e+30"),
+        ("hbm.latency_ns=nan", "latency_ns is nan"),
+        ("hbm.sustained_gbps=0", "sustained_gbps is 0.0"),
+        ("hbm.size=-1", "size is -1"),
+        ("hbm.reserved=1", "no list of pairs"),
+        ("lx.align_bytes=0", "align_bytes is 0"),
+        ("lx.sync_cycles=1", "multicast without max_consumers"),
+        ("SFU.rows=3", "matrix without macs"),
+        ("SFU.lanes.f16=0", "lanes is 0"),
+        ("PT.macs.f16=-1", "macs is -1"),
+        ("L1LU->SFU.bandwidth=0", "bandwidth is 0"),
+        ("device.clock_mhz=0", "clock_mhz is 0"),
+    ],
+)
+def test_a_constant_no_machine_has_is_refused(change: str, said: str) -> None:
+    key, _, value = change.partition("=")
+    with pytest.raises(HeadraceError) as caught:
+        device("spyre", overrides={key: value})
+    assert said in str(caught.value) and "hint:" in str(caught.value)

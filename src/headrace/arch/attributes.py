@@ -4,6 +4,7 @@ resource).
 `read` fills the dataclasses of `device` from these tables, `overrides` changes single entries by their
 `name`, and the listing of devices prints them. Kinds of values: "int", "float", "flag", "text", "ints" (a
 list), "map" (name -> number or name), "names" (class -> list of names), "dict" (a nested dictionary).
+Numbers are finite and at least `least` of their attribute.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Attribute:
     """One attribute: field name, path of dictionary keys in the text, kind of value, unit of measure,
-    meaning.
+    meaning, the smallest number it may be.
     """
 
     name: str
@@ -22,6 +23,19 @@ class Attribute:
     kind: str
     unit: str = ""
     meaning: str = ""
+
+    @property
+    def least(self) -> float:
+        """The smallest number the attribute may be: 0 unless nothing works below something else."""
+        return _LEAST.get(self.name, 0)
+
+
+_LEAST: dict[str, float] = dict.fromkeys(
+    "clock_mhz count size_bytes read_bytes_per_cycle write_bytes_per_cycle access_bytes align_bytes span_bytes"
+    " banks bank_bytes outstanding request_bytes strided_accesses_per_cycle lanes macs rows columns"
+    " resident_bytes bandwidth queue_depth queue_bytes granularity max_consumers".split(),
+    1,
+) | {"peak_gbps": 1e-6, "sustained_gbps": 1e-6, "step": float("-inf")}
 
 
 def _headrace(name: str, kind: str, unit: str, meaning: str) -> Attribute:

@@ -97,7 +97,13 @@ def _memories(found: Instances) -> tuple[Memory, ...]:
             raise fault("a memory needs a size", first.op, "write {size = BYTES}")
         multicast = take(table.MULTICAST, first.values, first.op)
         fields.pop("multicast", None)
+        if multicast and "max_consumers" not in multicast:
+            raise fault(
+                "multicast without max_consumers", first.op, "write how many consumers one read serves"
+            )
         pairs = fields.pop("reserved", [])
+        if len(pairs) % 2:
+            raise fault("reserved is no list of pairs", first.op, "write lo, hi, lo, hi, ...")
         memories.append(
             Memory(
                 kind=kind,
@@ -125,6 +131,10 @@ def _units(found: Instances, corelets: int) -> tuple[Unit, ...]:
             )
         fields = take(table.UNIT, first.values, first.op)
         matrix = take(table.MATRIX, first.values, first.op)
+        if matrix and "macs" not in matrix:
+            raise fault(
+                f"unit {kind} has a matrix without macs", first.op, "write the MACs per cycle of each type"
+            )
         features: Mapping[str, Any] = first.values.get("ktdf_arch.features", {})
         registers = _registers(first.node.place, found)
         units.append(

@@ -24,6 +24,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "dict": (dict,),
 }
 
+_MOST = 1e15
+"""No constant of a machine is larger: cycles and bytes computed with it stay exact."""
+
 
 def take(table: Iterable[Attribute], values: Mapping[str, Any], op: Operation) -> dict[str, Any]:
     """Return field name → value for every attribute of the table that is present; absent ones keep their
@@ -37,8 +40,20 @@ def take(table: Iterable[Attribute], values: Mapping[str, Any], op: Operation) -
         if not isinstance(value, _TYPES[entry.kind]):
             message = f"{'.'.join(entry.path)} is {value!r}, not of kind {entry.kind}"
             raise HeadraceError(Diagnostic(message, location(op), op.name, hint=entry.meaning))
+        wrong = [n for n in _numbers(value) if not entry.least <= n <= _MOST]
+        if wrong:
+            message = f"{'.'.join(entry.path)} is {wrong[0]}, not a number from {entry.least:g} to {_MOST:g}"
+            raise HeadraceError(Diagnostic(message, location(op), op.name, hint=entry.meaning))
         fields[entry.name] = _frozen(value, entry.kind)
     return fields
+
+
+def _numbers(value: Any) -> Iterable[float]:
+    """The numbers in a value; NaN compares false with every limit."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    listed = value if isinstance(value, list) else [value]
+    return [n for n in listed if isinstance(n, int | float) and not isinstance(n, bool)]
 
 
 def check_names(definition: Operation) -> None:
