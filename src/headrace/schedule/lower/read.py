@@ -250,6 +250,12 @@ class _Reader:
         """Return a loop inside a stage; its body alone if it runs once and carries nothing."""
         low, high, step = self.bounds(op)
         block = op.body.block
+        last = block.last_op
+        if last is None or len(last.operands) != len(op.iter_args):
+            hint = "yield one value for each carried one"
+            raise HeadraceError(
+                Diagnostic("a loop yields other values than it carries", location(op), op.name, hint)
+            )
         count = trips(low, high, step)
         if count == ONE and not op.iter_args:
             self.values[block.args[0]] = low

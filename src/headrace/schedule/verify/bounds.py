@@ -115,7 +115,7 @@ def _registers(program: Any, register_bytes: int) -> Iterator[Diagnostic]:
     if worst > register_bytes and where is not None:
         message = f"{worst} bytes of vectors stay alive, but the register file has {register_bytes}"
         hint = "use shorter rows or send the row once for each pass"
-        yield Diagnostic(message, location(where), where.name, hint, severity="warning")
+        yield Diagnostic(message, location(where), where.name, hint)
 
 
 def _alive_across(barrier: Any) -> list[Any]:
