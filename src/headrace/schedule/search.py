@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from headrace.arch.cost import Work, bound
@@ -51,6 +51,7 @@ class Tally:
     simulated: int = 0
     alternatives: list[Alternative] = field(default_factory=list)
     known: dict[object, tuple[PhasePlan, Shape]] = field(default_factory=dict)
+    runners_up: list[PhasePlan] = field(default_factory=list)
 
 
 def search(
@@ -59,7 +60,11 @@ def search(
     options: Options | None = None,
     simulate: Callable[..., float] | None = None,
 ) -> Plan:
-    """Return the plan of a graph for a device; the same inputs always give the same plan."""
+    """Return the plan of a graph for a device; the same inputs always give the same plan.
+
+    `simulate` gives the cycles of a plan; from effort 2 on, plans that differ from the best one in a phase are
+    simulated and the fastest wins.
+    """
     graph = without_local_views(graph)
     chosen: Options = options if options is not None else Defaults()
     without = frozenset(name.removeprefix("schedule.") for name in chosen.without)
@@ -68,10 +73,36 @@ def search(
     classes = tuple(_class_plan(part, device, without, fusing, tally) for part in graph.classes)
     total = max((sum(p.cycles for p in c.phases) for c in classes), default=0.0)
     least = bound(Work.from_attribute({k: v for k, v in graph.work.items() if isinstance(v, int)}), device)
-    return Plan(
+    best = Plan(
         graph.name, device.name, fusing, classes, round(total, 1), round(least.cycles, 1), least.resource,
         tally.seen, tally.pruned, tally.simulated, tuple(sorted(without)), tuple(tally.alternatives),
     )  # fmt: skip
+    if simulate is None or chosen.effort < 2 or not tally.runners_up:
+        return best
+    return _simulated(best, tally.runners_up[: 4 * chosen.effort], simulate)
+
+
+def _simulated(best: Plan, others: list[PhasePlan], simulate: Callable[[Plan], float]) -> Plan:
+    """The fastest of the plan and its variants by one phase; every variant is listed with its cycles."""
+    winner, least = best, simulate(best)
+    tried: list[Alternative] = []
+    for phase in others:
+        classes = tuple(_with_phase(part, phase) for part in best.classes)
+        total = max(sum(p.cycles for p in part.phases) for part in classes)
+        variant = replace(best, classes=classes, predicted_cycles=round(total, 1))
+        cycles = simulate(variant)
+        own = next((p for part in best.classes for p in part.phases if p.name == phase.name), phase)
+        what = f"{phase.name}: {_difference(own, phase)}"
+        tried.append(Alternative(what, variant.predicted_cycles, cycles))
+        if cycles < least:
+            winner, least = variant, cycles
+    return replace(winner, simulated=1 + len(others), alternatives=(*tried, *best.alternatives))
+
+
+def _with_phase(part: ClassPlan, phase: PhasePlan) -> ClassPlan:
+    """The class with a phase replaced, where name and dims are the same."""
+    same = [phase if (p.name, p.extents) == (phase.name, phase.extents) else p for p in part.phases]
+    return replace(part, phases=tuple(same))
 
 
 def _class_plan(
@@ -87,6 +118,7 @@ def _class_plan(
         1 if "double-buffering" in without else 3,
         "multicast" not in without,
         "residency" not in without,
+        "retiling" not in without,
     )
     phases = []
     for number, group in enumerate(flat_groups(made.items)):
@@ -114,10 +146,13 @@ def _phase(
     if mark in tally.known:
         plan, source = tally.known[mark]
         return carried_over(plan, source, ours, name)
-    found = sorted(plans(name, ours, device, len(part.cores), limits), key=lambda p: p.cycles)
+    tried = list(plans(name, ours, device, len(part.cores), limits))
+    found = sorted((p for p in tried if p is not None), key=lambda p: p.cycles)
     if not found:
         raise HeadraceError(_too_large(group, limits))
-    tally.seen += len(found)
+    tally.seen += len(tried)
+    tally.pruned += len(tried) - len(found)
+    tally.runners_up += found[1:4]
     best = found[0]
     for other in found[1:3]:
         tally.alternatives.append(Alternative(f"{name}: {_difference(best, other)}", round(other.cycles, 1)))

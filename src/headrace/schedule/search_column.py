@@ -26,8 +26,10 @@ from headrace.schedule.shape import Operand, Shape
 from headrace.schedule.units import units
 
 
-def candidates(name: str, shape: Shape, device: Device, cores: int, limits: Limits) -> Iterator[PhasePlan]:
-    """Yield priced plans of a column phase that fit."""
+def candidates(
+    name: str, shape: Shape, device: Device, cores: int, limits: Limits
+) -> Iterator[PhasePlan | None]:
+    """Yield priced plans of a column phase, None for one that does not fit."""
     lane = _lane(shape)
     step = _step(shape, lane, device)
     for tile in _tilings(shape, lane, step):
@@ -36,6 +38,8 @@ def candidates(name: str, shape: Shape, device: Device, cores: int, limits: Limi
             if plan.lx_bytes <= limits.lx_bytes:
                 yield _priced(plan, shape, device, cores)
                 break
+        else:
+            yield None
 
 
 def _lane(shape: Shape) -> str:

@@ -26,8 +26,10 @@ STAGE_ROWS = (64, 32, 128, 16, 8, 4, 2, 1)
 """Rows of a result stage that are tried: results leave the core stage by stage."""
 
 
-def candidates(name: str, shape: Shape, device: Device, cores: int, limits: Limits) -> Iterator[PhasePlan]:
-    """Yield priced plans of a contraction that fit."""
+def candidates(
+    name: str, shape: Shape, device: Device, cores: int, limits: Limits
+) -> Iterator[PhasePlan | None]:
+    """Yield priced plans of a contraction, None for one that does not fit."""
     for swapped in (False, True):
         found = roles(shape, swapped)
         if swapped and found.rows.surface.stride(found.depth) > 1:
@@ -39,9 +41,7 @@ def candidates(name: str, shape: Shape, device: Device, cores: int, limits: Limi
         space = Space(shape, found, device, cores, unit, sums, limits)
         space = replace(space, block=block(space), shared=_shared(space))
         for choice in _choices(space):
-            plan = _plan(name, space, choice, swapped)
-            if plan is not None:
-                yield plan
+            yield _plan(name, space, choice, swapped)
 
 
 def _shared(space: Space) -> tuple[str, ...]:

@@ -125,8 +125,10 @@ def _near_divisor(extent: int, size: int) -> int:
     return next((k for k in range(size, size // 2, -1) if extent % k == 0), size)
 
 
-def candidates(name: str, shape: Shape, device: Device, cores: int, limits: Limits) -> Iterator[PhasePlan]:
-    """Yield priced plans of a vector phase that fit."""
+def candidates(
+    name: str, shape: Shape, device: Device, cores: int, limits: Limits
+) -> Iterator[PhasePlan | None]:
+    """Yield priced plans of a vector phase, None for one that does not fit."""
     lane = lane_of(shape)
     assert lane is not None
     step = step_size(shape, lane, device)
@@ -139,6 +141,8 @@ def candidates(name: str, shape: Shape, device: Device, cores: int, limits: Limi
             if plan.lx_bytes <= limits.lx_bytes:
                 yield _priced(plan, shape, device, cores)
                 break
+        else:
+            yield None
 
 
 def _plan(

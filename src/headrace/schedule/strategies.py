@@ -11,8 +11,8 @@ from headrace.schedule.search_vector import Limits
 from headrace.schedule.shape import Shape
 
 
-def plans(name: str, shape: Shape, device: Device, cores: int, limits: Limits) -> Iterator[PhasePlan]:
-    """Yield the priced candidates of a phase."""
+def plans(name: str, shape: Shape, device: Device, cores: int, limits: Limits) -> Iterator[PhasePlan | None]:
+    """Yield the priced candidates of a phase; None for one that does not fit the scratchpad."""
     match shape.group.kind:
         case "vector":
             yield from search_vector.candidates(name, shape, device, cores, limits)

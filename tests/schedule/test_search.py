@@ -1,0 +1,67 @@
+"""The search: deterministic, under capacity, honest about what it saw."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.arch.presets import device
+from headrace.ir.diagnostics import HeadraceError
+from headrace.schedule.search import Defaults, search
+from tests.schedule import tilegraphs
+
+
+@pytest.mark.parametrize("name", ["spyre", "tiny", "sample"])
+def test_every_phase_fits_the_scratchpad(name):
+    chip = device(name)
+    for graph in (tilegraphs.gemm(128, 256, 512, (1, 2)), tilegraphs.softmax(64, 2048, 2)):
+        for part in search(graph, chip).classes:
+            assert all(0 < p.lx_bytes <= chip.memory("lx").size_bytes for p in part.phases)
+
+
+def test_candidates_that_do_not_fit_are_counted_as_pruned():
+    plan = search(tilegraphs.gemm(512, 512, 4096, (1, 2)), device("tiny"))
+    assert plan.pruned > 0 and plan.seen > plan.pruned
+
+
+def test_operands_several_cores_share_are_multicast_unless_left_out():
+    chip, graph = device("spyre"), tilegraphs.gemm(256, 256, 256, (2, 2))
+    assert search(graph, chip).classes[0].phases[0].multicast
+    assert not search(graph, chip, Defaults(frozenset({"multicast"}))).classes[0].phases[0].multicast
+
+
+def test_predicted_cycles_are_not_below_the_bound():
+    for graph in (tilegraphs.gemm(1024, 1024, 1024, (4, 8)), tilegraphs.add(4096, 1024, 32)):
+        plan = search(graph, device("spyre"))
+        assert plan.predicted_cycles >= plan.bound_cycles
+
+
+def test_simulation_picks_the_fastest_variant_and_lists_all():
+    graph, chip = tilegraphs.gemm(256, 256, 256, (2, 2)), device("spyre")
+    first = search(graph, chip)
+
+    def cycles(plan):
+        return 1.0 if plan.plan_hash != first.plan_hash else 2.0
+
+    plan = search(graph, chip, Defaults(effort=2), simulate=cycles)
+    assert plan.plan_hash != first.plan_hash
+    assert plan.simulated == 1 + sum(a.simulated_cycles is not None for a in plan.alternatives)
+
+
+def test_low_effort_never_simulates():
+    def fail(plan):
+        raise AssertionError
+
+    assert (
+        search(tilegraphs.add(64, 64, 2), device("spyre"), Defaults(effort=1), simulate=fail).simulated == 0
+    )
+
+
+def test_a_row_no_scratchpad_can_hold_still_gets_a_plan():
+    plan = search(tilegraphs.softmax(2, 400_000, 1), device("tiny"))
+    assert {p.kind for p in plan.classes[0].phases} == {"column", "vector"}
+
+
+def test_a_scratchpad_too_small_for_one_step_is_a_typed_error():
+    chip = device("tiny", {"lx.size_bytes": 256})
+    with pytest.raises(HeadraceError, match="not even one step"):
+        search(tilegraphs.gemm(64, 64, 64, (1, 1)), chip)
