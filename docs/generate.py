@@ -12,7 +12,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+
+from optables import DIALECTS, op_table
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"<!-- (output|table): (.*?) -->\n.*?<!-- end -->", re.S)
@@ -105,10 +108,23 @@ def native_operators() -> str:
     return ", ".join(f"`{name}`" for name in sorted(NATIVE))
 
 
+def passes() -> str:
+    """The passes of `headrace opt` with their options."""
+    from headrace.ir.passes import PASSES
+
+    lines = ["| pass | what it does | options and defaults |", "|---|---|---|"]
+    for name, found in sorted(PASSES.items()):
+        options = ", ".join(f"`{key}={str(value).lower()}`" for key, value in found.options.items())
+        lines.append(f"| `{name}` | {found.summary} | {options} |")
+    return "\n".join(lines)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "kernels by device": kernels_by_device,
     "benchmark": benchmark,
     "native operators": native_operators,
+    "passes": passes,
+    **{f"{dialect} ops": partial(op_table, dialect) for dialect in DIALECTS},
 }
 
 if __name__ == "__main__":
