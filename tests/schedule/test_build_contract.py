@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from headrace.schedule.graph import Scalar
 from tests.schedule import tilegraphs
+from tests.schedule.on_machine import run
 from tests.schedule.test_build_vector import execute, random
+from tests.schedule.tilegraphs import Kernel
 
 
 @pytest.mark.parametrize("name, grid", [("spyre", (2, 2)), ("tiny", (1, 2)), ("sample", (2, 1))])
@@ -20,3 +23,21 @@ def test_multiplies_matrices_with_a_fused_epilogue(name, grid, m, n, k, transpos
     right = b.astype(np.float32).T if transposed else b.astype(np.float32)
     want = np.maximum(a.astype(np.float32) @ right + bias.astype(np.float32), 0)
     assert np.allclose(got.astype(np.float32), want, atol=0.1, rtol=1e-2)
+
+
+@pytest.mark.parametrize("name", ["spyre", "tiny"])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("shape", [(3, 16, 40, 64), (2, 1, 33, 20), (5, 8, 1, 48)])
+def test_multiplies_batches_of_matrices_on_the_machine(name, transposed, shape):
+    batch, m, n, k = shape
+    kernel = Kernel("bmm", 1)
+    a = kernel.load("a", (batch, m, k), [0, 0, 0], (batch, m, k))
+    right = (batch, n, k) if transposed else (batch, k, n)
+    b = kernel.load("b", right, [0, 0, 0], right)
+    c = kernel.matmul(a, b, transposed=transposed)
+    c = kernel.pointwise([(c, (0, 1, 2))], [Scalar("arith.truncf", (0,), "f16")])
+    kernel.store(c, "c", (batch, m, n), [0, 0, 0])
+    x, y = random(batch, m, k), random(*right, seed=1)
+    got, _ = run(kernel.graph(), {"a": x, "b": y, "c": np.zeros((batch, m, n), np.float16)}, name)
+    wide = y.astype(np.float32).transpose(0, 2, 1) if transposed else y.astype(np.float32)
+    assert np.allclose(got["c"].astype(np.float32), x.astype(np.float32) @ wide, atol=0.05, rtol=1e-2)

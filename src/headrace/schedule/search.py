@@ -62,8 +62,8 @@ def search(
 ) -> Plan:
     """Return the plan of a graph for a device; the same inputs always give the same plan.
 
-    `simulate` gives the cycles of a plan; from effort 2 on, plans that differ from the best one in a phase are
-    simulated and the fastest wins.
+    `simulate` gives the cycles of a plan; from effort 2 on, plans that differ from the best one in a phase
+    are simulated too and the fastest wins.
     """
     graph = without_local_views(graph)
     chosen: Options = options if options is not None else Defaults()
