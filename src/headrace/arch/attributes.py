@@ -31,9 +31,9 @@ class Attribute:
 
 
 _LEAST: dict[str, float] = dict.fromkeys(
-    "clock_mhz count size_bytes read_bytes_per_cycle write_bytes_per_cycle access_bytes align_bytes span_bytes"
-    " banks bank_bytes outstanding request_bytes strided_accesses_per_cycle lanes macs rows columns"
-    " resident_bytes bandwidth queue_depth queue_bytes granularity max_consumers".split(),
+    "clock_mhz count size_bytes read_bytes_per_cycle write_bytes_per_cycle access_bytes align_bytes"
+    " span_bytes banks bank_bytes outstanding request_bytes strided_accesses_per_cycle lanes macs rows"
+    " columns resident_bytes bandwidth queue_depth queue_bytes granularity max_consumers".split(),
     1,
 ) | {"peak_gbps": 1e-6, "sustained_gbps": 1e-6, "step": float("-inf")}
 
