@@ -38,7 +38,7 @@ def test_passes_change_the_text_and_the_result_is_a_fixed_point(
 def test_emit_prints_every_level(capsys: pytest.CaptureFixture[str], level: str, generic: bool) -> None:
     flags = ["--generic"] if generic else []
     text = printed(capsys, SOFTMAX, "-p", "canonicalize", "--emit", level, "--device", "tiny", *flags)
-    assert text.startswith('"builtin.module"') == generic
+    assert ('"builtin.module"(' in text) == generic
     module = parse(text)
     assert language(module) == level and not verify(module)
 

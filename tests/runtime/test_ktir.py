@@ -230,9 +230,24 @@ def _float_ids(k: Any, x: Any, y: Any) -> None:
     _ = x[y[0, 0:4], :].load()
 
 
+def _box_plus(k: Any, x: Any, y: Any) -> None:
+    _ = x[0:4, :] + 1.0
+
+
+def _index_times(k: Any, x: Any, y: Any) -> None:
+    _ = x[0:4, :].load() * k.tile_id()
+
+
+def _too_large(k: Any, x: Any, y: Any) -> None:
+    _ = k.full((4,), 300, "i8")
+
+
 @pytest.mark.parametrize(
     ("write", "offset", "message"),
     [
+        (_box_plus, 1, "a box of x is memory, not a value"),
+        (_index_times, 1, "'mul' of an Index"),
+        (_too_large, 1, "300 does not fit i8"),
         (_mismatched, 1, "'add' of shapes [4, 16] and [4, 8]"),
         (_untyped, 1, "a store of f32 to y of f16"),
         (_outside, 2, "dim 0 of x has 16 elements, the slice reaches from 0 to 32"),

@@ -89,6 +89,20 @@ def test_branches_and_loops_that_are_known_are_inlined() -> None:
     assert kept(text, "f32") == ["%b = arith.addf %f, %f : f32"]
 
 
+def test_loops_carry_nothing_that_nobody_needs() -> None:
+    text = """%one = arith.constant 1 : index
+    %u:3 = scf.for %i = %c0 to %n step %one iter_args(%a = %f, %b = %f, %c = %f) -> (f32, f32, f32) {
+      %d = arith.addf %a, %c : f32
+      scf.yield %d, %b, %c : f32, f32, f32
+    }
+    %r = arith.addf %u#0, %u#1 : f32"""
+    found = kept(text, "f32")
+    loop = next(line for line in found if "scf.for" in line)
+    assert loop.endswith("iter_args(%a = %f) -> (f32) {")
+    assert any(line.startswith("%d = arith.addf %a, %f") for line in found)
+    assert found[-1].endswith(", %f : f32")
+
+
 def test_division_by_zero_is_not_folded() -> None:
     text = "%a = arith.constant 7 : i32\n %z = arith.constant 0 : i32\n %r = arith.divsi %a, %z : i32"
     assert any("divsi" in line for line in kept(text, "i32"))

@@ -16,7 +16,7 @@ def simplify(op: Operation) -> bool:
     """
     if op.name == "scf.if":
         return _if(op)
-    return op.name == "scf.for" and not op.attributes and (_for(op) or _carries(op))
+    return op.name == "scf.for" and not op.attributes and (_for(op) or _carries(op) or _unused(op))
 
 
 def _if(op: Operation) -> bool:
@@ -60,6 +60,37 @@ def _carries(op: Operation) -> bool:
             arg.replace_uses_with_if(start, lambda use: use.operation is not last)
             changed = True
     return changed
+
+
+def _unused(op: Operation) -> bool:
+    """A carried value that only its own next value needs: the loop is written again without it."""
+    block = op.regions[0].block
+    last = block.last_op
+    assert last is not None and op.parent is not None
+    dead = [
+        k
+        for k, arg in enumerate(block.args[1:])
+        if op.results[k].first_use is None
+        and all(use.operation is last and use.index == k for use in arg.uses)
+    ]
+    if not dead:
+        return False
+    kept = [k for k in range(len(op.results)) if k not in dead]
+    last.operands = [last.operands[k] for k in kept]
+    for k in reversed(dead):
+        block.erase_arg(block.args[k + 1])
+    fresh = type(op).create(
+        operands=[*op.operands[:3], *(op.operands[3 + k] for k in kept)],
+        result_types=[op.results[k].type for k in kept],
+        regions=[op.detach_region(op.regions[0])],
+    )
+    fresh.location = op.location
+    op.parent.insert_op_before(fresh, op)
+    for k, new in zip(kept, fresh.results, strict=True):
+        new.name_hint = op.results[k].name_hint
+        op.results[k].replace_all_uses_with(new)
+    _remove(op)
+    return True
 
 
 def _inline(op: Operation, block: Block | None, arguments: Sequence[SSAValue]) -> None:

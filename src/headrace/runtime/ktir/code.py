@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from headrace.ir.diagnostics import Location
-from headrace.numbers.dtypes import is_float
+from headrace.numbers.dtypes import bit_width, is_float
 from headrace.runtime.ktir.errors import place, wrong
 
 Range = tuple[int, int]
@@ -118,6 +118,9 @@ def literal(value: float, dtype: str) -> str:
     if not is_float(dtype):
         if value != int(value):
             raise wrong(f"{value} is no {dtype}", "write an integer, or cast to a float type first")
+        width = 64 if dtype == "index" else bit_width(dtype)
+        if not -(1 << (width - 1)) <= value < 1 << width:
+            raise wrong(f"{value} does not fit {dtype}")
         return str(int(value))
     number = float(value)
     if math.isfinite(number):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.numbers.dtypes import is_float
 from headrace.runtime.ktir.errors import wrong
-from headrace.runtime.ktir.values import Operand, Value, binary, compare, matched, spread
+from headrace.runtime.ktir.values import Operand, Value, a_thing, binary, compare, matched, spread
 
 
 def exp(x: Value) -> Value:
@@ -95,7 +95,7 @@ def not_equal(a: Operand, b: Operand) -> Value:
 def where(condition: Value, a: Operand, b: Operand) -> Value:
     """a where the condition (i1) holds, else b."""
     if not isinstance(condition, Value) or condition.dtype != "i1":
-        raise wrong("the condition of 'where' is no i1", "compare something: `x > 0`")
+        raise wrong("the condition of 'where' is no i1", "compare something: `x > 0`, ktir.equal(x, 0)")
     if not isinstance(a, Value) and not isinstance(b, Value):
         raise wrong("'where' of two numbers has no dtype", "write one as k.full(shape, number, dtype)")
     left, right = matched("where", a, b)
@@ -112,7 +112,7 @@ def where(condition: Value, a: Operand, b: Operand) -> Value:
 
 def _function(op: str, x: Value, any_dtype: bool = False) -> Value:
     if not isinstance(x, Value):
-        raise wrong(f"'{op}' of a {type(x).__name__}", "load a box first; use the math module for numbers")
+        raise wrong(f"'{op}' of {a_thing(x)}", "load a box first; use the math module for numbers")
     if not any_dtype and not is_float(x.dtype):
         raise wrong(f"'{op}' of {x.dtype}", 'write .cast("f32") first')
     return x.let(f"{op} {x.use()} : {x.type}", x.dtype, x.shape, op.removeprefix("math."))

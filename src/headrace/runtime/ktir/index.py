@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Union
 
 from headrace.runtime.ktir.code import Code, Range
@@ -91,9 +92,9 @@ class Index:
     def _lift(self, other: IndexLike) -> Index:
         if isinstance(other, Index):
             return other
-        if isinstance(other, bool) or not isinstance(other, int):
+        if isinstance(other, bool) or not isinstance(other, Integral):
             raise wrong(f"an index with {type(other).__name__}", "indices compute with int and index values")
-        return Index(self.code, {}, other)
+        return Index(self.code, {}, int(other))
 
     @property
     def name(self) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from headrace.runtime.ktir.code import Code
 from headrace.runtime.ktir.errors import wrong
 from headrace.runtime.ktir.index import Index, linear
 from headrace.runtime.ktir.shapes import full
 from headrace.runtime.ktir.spans import Span, entries, span
-from headrace.runtime.ktir.values import Number, Shape, Value, require_dtype, type_text
+from headrace.runtime.ktir.values import Number, Shape, Value, a_thing, require_dtype, type_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,8 +89,8 @@ class Box:
         """Writes a tensor (repeated by NumPy's rules), a scalar or a number."""
         code = self.view.code
         if not isinstance(value, Value):
-            if not isinstance(value, int | float):
-                raise wrong(f"a store of a {type(value).__name__}", "load a box first")
+            if not isinstance(value, Real):
+                raise wrong(f"a store of {a_thing(value)}", "load a box first")
             value = full(code, self.shape, value, self.dtype)
         if value.dtype != self.dtype:
             hint = f'write .cast("{self.dtype}") on the value'
@@ -99,6 +100,13 @@ class Box:
         tile, shape = self._tile()
         whole = value.broadcast(*self.shape).reshape(*shape)
         code.op(f"ktdp.store {whole.use()}, {tile} : {whole.type}, {_tile_type(shape)}")
+
+    def _not_loaded(self, other: object) -> NoReturn:
+        raise wrong(f"a box of {self.view.label} is memory, not a value", "write .load() after it")
+
+    __add__ = __sub__ = __mul__ = __truediv__ = __matmul__ = _not_loaded
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rmatmul__ = _not_loaded
+    __lt__ = __le__ = __gt__ = __ge__ = _not_loaded
 
     def _sizes(self) -> list[tuple[Shape, bool]]:
         return [((d.size,), not d.is_single) if isinstance(d, Span) else (d.shape, True) for d in self.dims]

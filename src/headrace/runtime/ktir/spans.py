@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from headrace.runtime.ktir.code import Code
@@ -63,11 +64,11 @@ def span(code: Code, entry: Any, dim: int, extent: int, what: str) -> Span:
 def _index(code: Code, value: Any, dim: int, extent: int) -> Index:
     if isinstance(value, Index):
         return value
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise wrong(
             f"dim {dim}: a subscript of type {type(value).__name__}", "use integers, indices and slices"
         )
-    return Index(code, {}, value + extent if value < 0 else value)
+    return Index(code, {}, int(value) + extent if value < 0 else int(value))
 
 
 def _require_inside(code: Code, span: Span, dim: int, extent: int, what: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from headrace.numbers.dtypes import is_float, is_known
@@ -159,6 +160,12 @@ class Value:
 Operand = Value | int | float
 
 
+def a_thing(found: object) -> str:
+    """What something is called in an error: "an Index", "a Box"."""
+    name = type(found).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
 def type_text(shape: Shape | None, dtype: str) -> str:
     """`f16`, or `tensor<8x64xf16>`."""
     return dtype if shape is None else f"tensor<{''.join(f'{n}x' for n in shape)}{dtype}>"
@@ -210,9 +217,9 @@ def matched(what: str, *operands: Operand) -> list[Value]:
     """The operands in one dtype and one shape: numbers become constants, tensors broadcast."""
     values = [o for o in operands if isinstance(o, Value)]
     for o in operands:
-        if not isinstance(o, Value | int | float):
+        if not isinstance(o, Value | Real):
             hint = "load a box first; an index becomes a number by k.number(index, dtype)"
-            raise wrong(f"'{what}' of a {type(o).__name__}", hint)
+            raise wrong(f"'{what}' of {a_thing(o)}", hint)
     dtypes = list(dict.fromkeys(v.dtype for v in values))
     if len(dtypes) > 1:
         raise wrong(f"'{what}' of {' and '.join(dtypes)}", f'write .cast("{dtypes[-1]}") on one of them')
