@@ -21,7 +21,7 @@ from headrace.ir.diagnostics import HeadraceError
 from headrace.numbers.memory import Memory
 from headrace.semantics.batches.conflicts import Touched
 from headrace.semantics.batches.frame import BatchFrame, BatchLedger, Diverges, NotBatchable
-from headrace.semantics.batches.ops import is_contraction
+from headrace.semantics.batches.ops import is_joined
 from headrace.semantics.batches.reach import Reach, obstacle, reach
 from headrace.semantics.batches.run import run_block
 from headrace.semantics.frame import Launch
@@ -70,14 +70,13 @@ def why_not(
 
 
 def _run(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
-    reason, facts, batches = _plan(launch, kernel, values)
+    reason, batches = _plan(launch, kernel, values)
     if reason:
         run_tiles(launch, kernel, values)
         return
     report = Report(lx_peak_bytes=launch.report.lx_peak_bytes)
-    together = replace(launch, report=report, plans={}, facts={})
     try:
-        for frame in batches(together, facts):
+        for frame in batches(report):
             run_block(frame, kernel.body.block, values)
             report.lx_peak_bytes = max(report.lx_peak_bytes, frame.ledger.peak_bytes)
     except HeadraceError:
@@ -92,41 +91,42 @@ def _run(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
         launch.report.warn(warning)
 
 
-Batches = Callable[[Launch, Reach], Iterator[BatchFrame]]
+Batches = Callable[[Report], Iterator[BatchFrame]]
 
 
-def _plan(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> tuple[str, Reach, Batches]:
-    """Why not, the facts, and the frames to run one after the other."""
+def _plan(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> tuple[str, Batches]:
+    """Why not, and the frames to run one after the other, which write to a report."""
     facts = reach(kernel, launch.grid)
+    together = replace(launch, plans={}, facts={})
     reason = obstacle(kernel, facts)
     touched, groups = Touched(), []
     if not reason:
         try:
-            groups = _followed(launch, kernel, values, facts, touched)
+            groups = _followed(replace(together, report=Report()), kernel, values, facts, touched)
             reason = touched.conflict() if launch.tiles > 1 else ""
         except (NotBatchable, HeadraceError) as error:
             reason = str(error)
-    limit = JOINED_BYTES if any(map(is_contraction, kernel.walk())) else CACHED_BYTES
+    limit = JOINED_BYTES if any(is_joined(facts.varying, op) for op in kernel.walk()) else CACHED_BYTES
     size = max(1, limit // max(touched.tile_bytes, 1))
 
-    def batches(together: Launch, facts: Reach) -> Iterator[BatchFrame]:
+    def batches(report: Report) -> Iterator[BatchFrame]:
+        running = replace(together, report=report)
         for group in groups:
             for first in range(0, len(group), size):
-                yield _frame(together, group[first : first + size], facts)
+                yield _frame(running, group[first : first + size], facts)
 
-    return reason, facts, batches
+    return reason, batches
 
 
 def _followed(
     launch: Launch, kernel: FuncOp, values: Sequence[Any], facts: Reach, touched: Touched
 ) -> list[Array]:
     """Groups of tiles that go the same way, with all their accesses in `touched`; computes no tensor."""
-    trial = replace(launch, report=Report(), plans={}, facts={})
     pending, groups = [np.arange(launch.tiles)], []
     while pending:
         group = pending.pop()
         attempt = Touched()
-        frame = _frame(trial, group, facts)
+        frame = _frame(launch, group, facts)
         frame.touched = attempt.add
         try:
             run_block(frame, kernel.body.block, values)

@@ -130,6 +130,18 @@ def carrier(kind: str, value: Array, dtype: str) -> Array:
     return widen(value) if is_float(dtype) else value
 
 
+def accumulate(out: Array, total: Array, dtype: str) -> None:
+    """Adds a total, carried wide, to `out` and rounds once.
+
+    Two f32 numbers are added in f32: that is their f64 sum rounded (53 >= 2 * 24 + 2 bits).
+    """
+    if dtype == "f32" and total.dtype == np.float32:
+        with np.errstate(all="ignore"):
+            np.add(out, total, out=out)
+        return
+    out[...] = settle(merge("add", carrier("add", out, dtype), total, dtype), dtype)
+
+
 def settle(value: Array, dtype: str) -> Array:
     """A carried value rounded to the element type of the result."""
     with np.errstate(all="ignore"):

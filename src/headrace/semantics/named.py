@@ -12,7 +12,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 from headrace.numbers.dtypes import is_float
 from headrace.semantics.access import OutOfBounds
-from headrace.semantics.combiners import carrier, fold, identity, merge, settle
+from headrace.semantics.combiners import accumulate, carrier, fold, identity, merge, settle
 from headrace.semantics.contractions import contract
 from headrace.semantics.frame import Empty, Frame, Handler, known_element_type
 from headrace.semantics.nests import Domain, extents, over
@@ -72,7 +72,7 @@ def contraction(frame: Frame, op: Operation, maps: Sequence[AffineMap]) -> Array
         raise frame.error(op, str(error)) from None
     result = _accumulator(frame, op, start, dtype, "add")
     out = over(result, maps[-1], sizes, True)
-    out[...] = settle(merge("add", carrier("add", out, dtype), total, dtype), dtype)
+    accumulate(out, total, dtype)
     return result
 
 

@@ -16,6 +16,7 @@ from headrace.semantics.access import OutOfBounds
 from headrace.semantics.body import evaluate_body
 from headrace.semantics.combiners import (
     Combination,
+    accumulate,
     carrier,
     combinations,
     fold,
@@ -124,6 +125,9 @@ def _reduce(frame: Frame, nest: Nest, domain: Domain, views: Sequence[Array], ou
             if term.is_unsigned:
                 sides = [s.view(f"u{s.dtype.itemsize}") for s in sides]
             total = contract(sides[0], sides[1], domain, found[0].dtype)
+            if str(nest.carried[0].type) == "f32" and found[0].dtype == "f32":
+                accumulate(outs[0], total, "f32")
+                return
             start = carrier("add", outs[0], found[0].dtype)
             outs[0][...] = settle(merge("add", start, total, found[0].dtype), str(nest.carried[0].type))
             return

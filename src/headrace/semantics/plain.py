@@ -85,6 +85,9 @@ class _Scratch:
     ) -> None:
         self.starts: dict[str, int] = {}
         self.end = options.lx_bytes
+        views = (op for op in module.walk() if op.name == "ktdp.construct_memory_view")
+        if not any(getattr(op.memory_space, "is_local", False) for op in views):  # type: ignore[attr-defined]
+            return
         for argument in arguments(module, function, scalars):
             if argument.kind == "lx":
                 unit = itemsize(argument.dtype) if options.address_unit == "element" else 1

@@ -3,7 +3,7 @@ stacked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -204,6 +204,7 @@ RULES: dict[str, Any] = {
 """The rules for rows, by op name."""
 
 
-def is_contraction(op: Operation) -> bool:
-    """Whether the op is a matrix product, which pays for joining tiles."""
-    return RULES.get(op.name) is nests.contract_rows
+def is_joined(varying: Container[Any], op: Operation) -> bool:
+    """Whether the op is a matrix product one of whose operands all tiles share."""
+    is_product = RULES.get(op.name) is nests.contract_rows
+    return is_product and len({v in varying for v in op.operands[:2]}) == 2

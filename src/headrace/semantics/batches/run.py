@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import Block, Operation
 
 from headrace.numbers.dtypes import numpy_dtype
-from headrace.semantics.batches.frame import BatchFrame, Diverges
+from headrace.semantics.batches.frame import BatchFrame, Diverges, captured
 from headrace.semantics.batches.ops import handler_of
 from headrace.semantics.control import TERMINATORS
 from headrace.semantics.frame import element_type
@@ -22,7 +22,7 @@ def run_block(frame: BatchFrame, block: Block, arguments: Sequence[Any]) -> Oper
     plans = frame.launch.plans
     if block not in plans:
         plans[block] = [
-            (op, dead, handler_of(frame, op)) for op, dead in zip(block.ops, last_uses(block), strict=True)
+            (op, dead, _handler(frame, op)) for op, dead in zip(block.ops, last_uses(block), strict=True)
         ]
     for name, value in zip(block.args, arguments, strict=True):
         _bind(frame, name, value)
@@ -42,6 +42,17 @@ def run_block(frame: BatchFrame, block: Block, arguments: Sequence[Any]) -> Oper
         for name in dead:
             frame.ledger.release(frame.values.pop(name, None))
     raise AssertionError("a block without a terminator")
+
+
+def _handler(frame: BatchFrame, op: Operation) -> Any:
+    """The op's handler; outside of loops, what all tiles have is found once and serves every batch."""
+    handler = handler_of(frame, op)
+    is_once = op.parent_op() is not None and op.parent_op().name == "func.func"  # type: ignore[union-attr]
+    if not is_once or not op.results or op.name in ("ktdp.load", "scf.for", "scf.if"):
+        return handler
+    if any(v in frame.varying for v in (*op.results, *op.operands, *captured(op))):
+        return handler
+    return lambda frame, op: frame.once("produced", op, lambda: handler(frame, op))
 
 
 def _bind(frame: BatchFrame, name: Any, value: Any) -> None:
