@@ -13,7 +13,21 @@ from headrace.schedule.storage import of_access, packed
 
 
 def simplified(compute: Compute, names: Names) -> list[Compute]:
-    """Return the Compute or what replaces it: factors of one type, sums for products with a vector."""
+    """Return the Compute or what replaces it: factors of one type, sums for products with a vector, sums of a
+    wider type than the value rounded at the end.
+    """
+    out = compute.outs[0]
+    wide, dtype = compute.body[out.result].dtype, names.values[out.value].dtype
+    if (
+        out.combiner == "add"
+        and len(compute.outs) == 1
+        and is_float(dtype)
+        and itemsize(wide) > itemsize(dtype)
+    ):
+        made = names.fresh(f"{out.value}.wide", replace(names.values[out.value], dtype=wide))
+        init = None if isinstance(out.init, str) else out.init
+        sums = replace(compute, outs=(replace(out, value=made.name, init=init),))
+        return [*simplified(sums, names), _rounded(compute, made.name, wide, dtype)]
     roles = compute.contraction
     if roles is None:
         return [compute]

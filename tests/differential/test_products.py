@@ -1,0 +1,57 @@
+"""Products of any extents, with results as narrow as their factors, mean the same at all levels."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.kernels.text import Text, tensor
+
+from headrace.runtime.kernel import Kernel
+from tests.differential.test_kernels import compare
+
+EXTENTS = [(1, 1, 1), (3, 5, 7), (1, 70, 1), (5, 1, 1), (64, 3, 64), (2, 130, 3)]
+
+
+def product(op: str, shapes: list[tuple[int, ...]], factor: str, result: str, start: str) -> Kernel:
+    """A kernel of one named contraction; `start` "zero" or "tensor"."""
+    t = Text()
+    loaded = [
+        t.load(t.view(n, s, factor), [t.index(0)] * len(s), s) for n, s in zip("ab", shapes[:2], strict=True)
+    ]
+    out = shapes[2]
+    at = [t.index(0)] * len(out)
+    if start == "zero":
+        init = t.fill(t.constant("0.0", result, "%zero"), out, result)
+    else:
+        init = t.load(t.view("c", out, result), at, out)
+    types = [tensor(s, d) for s, d in zip(shapes, (factor, factor, result), strict=True)]
+    made = t.let(
+        f"{op} ins({', '.join(loaded)} : {types[0]}, {types[1]}) outs({init} : {types[2]}) -> {types[2]}"
+    )
+    t.store(made, t.view("y", out, result), at, out)
+    args = "%a: index, %b: index, %y: index" + (", %c: index" if start == "tensor" else "")
+    return Kernel(t.module("k", args, (1,), "// a product"))
+
+
+@pytest.mark.parametrize("device", ["spyre", "tiny", "sample"])
+@pytest.mark.parametrize(
+    "types", [("f16", "f16"), ("bf16", "bf16"), ("f16", "f32"), ("f32", "f32")], ids="-".join
+)
+@pytest.mark.parametrize("start", ["zero", "tensor"])
+@pytest.mark.parametrize("m,k,n", EXTENTS)
+def test_a_matrix_product(device: str, types: tuple[str, str], start: str, m: int, k: int, n: int) -> None:
+    compare(product("linalg.matmul", [(m, k), (k, n), (m, n)], *types, start), device)
+
+
+@pytest.mark.parametrize("start", ["zero", "tensor"])
+@pytest.mark.parametrize(
+    "op,shapes",
+    [
+        ("linalg.batch_matmul", [(2, 3, 5), (2, 5, 7), (2, 3, 7)]),
+        ("linalg.batch_matmul_transpose_b", [(1, 3, 5), (1, 7, 5), (1, 3, 7)]),
+        ("linalg.matmul_transpose_a", [(5, 3), (5, 7), (3, 7)]),
+        ("linalg.matvec", [(3, 5), (5,), (3,)]),
+        ("linalg.vecmat", [(5,), (5, 7), (7,)]),
+    ],
+)
+def test_a_named_product_of_narrow_factors(op: str, shapes: list[tuple[int, ...]], start: str) -> None:
+    compare(product(op, shapes, "f16", "f16", start), "tiny", is_checked=True)
