@@ -30,6 +30,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from headrace.ir import syntax
 from headrace.ir.ktdp.types import TileFutureType
+from headrace.ir.sets import box
 
 
 @irdl_op_definition
@@ -85,6 +86,10 @@ def _check_yield(
 
 def _members(tiles: AffineSetAttr, symbols: tuple[int, ...]) -> set[int] | None:
     """The numbers in a one-dimensional set; None when it does not end below MOST_TILES."""
+    bounds = box(tiles.data, symbols)
+    if bounds is not None:
+        low, high = bounds[0]
+        return None if high is None or high >= MOST_TILES - 1 else set(range(max(low or 0, 0), high + 1))
     rows = [(c.kind, c.lhs) for c in tiles.data.constraints]
 
     def holds(i: int) -> bool:

@@ -150,6 +150,10 @@ def _groups(future: Any) -> range:
 def _members(tiles: AffineSet, count: int, *symbols: int) -> list[int]:
     """Which of `count` tiles are in a set `(tile)[symbols]`."""
     values = symbols[: tiles.num_symbols]
+    bounds = box(tiles, values)
+    if bounds is not None:
+        low, high = bounds[0]
+        return list(range(max(low or 0, 0), count if high is None else min(high + 1, count)))
     return [t for t in range(count) if contains(tiles, (t,), values)]
 
 
