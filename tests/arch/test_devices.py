@@ -220,3 +220,21 @@ def test_cores_that_differ_are_refused() -> None:
     core = 'group {kind = "core"} share() { ' + unit + " }"
     with pytest.raises(HeadraceError, match="differ"):
         read("ktdf_arch.device @d {" + core.replace("%d", "1") + core.replace("%d", "2") + "}")
+
+
+@pytest.mark.parametrize(
+    "old,new,said",
+    [
+        ("headrace.count = 2", "headrace.count = [1]", "count is [1]"),
+        ("headrace.count = 2", "headrace.count = 9999999999", "not a number from 1 to"),
+        ("headrace.count = 2", "headrace.count = 0", "count is 0"),
+        ("i16 = 32", 'i16 = "x"', "lanes has 'x' for i16"),
+        ("i16 = 32", "i16 = [1]", "lanes has [1] for i16"),
+    ],
+)
+def test_a_file_with_a_value_of_the_wrong_kind_is_refused(old: str, new: str, said: str) -> None:
+    text = presets.source_text("tiny")
+    assert old in text
+    with pytest.raises(HeadraceError) as caught:
+        read(text.replace(old, new, 1))
+    assert said in str(caught.value)

@@ -84,6 +84,9 @@ class Instances:
         return self.serial
 
 
+MOST_INSTANCES = 4096
+"""More cores than that are a mistake in the file: every one of them is made."""
+
 Scope = dict[SSAValue, list[Node]]
 
 
@@ -166,12 +169,20 @@ def _unit(op: Operation, place: Place, found: Instances) -> Node:
 
 def _switch(op: Operation, place: Place, scope: Scope, found: Instances) -> None:
     values = {name: plain(value) for name, value in attributes(op).items()}
-    count = int(values.get("headrace.count", 1))
+    count = _count(op, values)
     serials = [found.next_serial() for _ in range(count)]
     for port, result in enumerate(op.results):
         scope[result] = [
             Node("switch", str(values.get("kind", "SWITCH")), place, serial, port) for serial in serials
         ]
+
+
+def _count(op: Operation, values: Values) -> int:
+    """How many instances a group or switch stands for."""
+    count = values.get("headrace.count", 1)
+    if not isinstance(count, int) or not 1 <= count <= MOST_INSTANCES:
+        raise fault(f"headrace.count is {count!r}, not a number from 1 to {MOST_INSTANCES}", op)
+    return count
 
 
 def _connect(op: Operation, scope: Scope, found: Instances) -> None:
@@ -186,7 +197,9 @@ def _connect(op: Operation, scope: Scope, found: Instances) -> None:
             op,
             "the counts must be equal, or one",
         )
-    step = int(values.get("headrace.step", 0))
+    step = values.get("headrace.step", 0)
+    if not isinstance(step, int):
+        raise fault(f"headrace.step is {step!r}, not a whole number", op)
     for i in range(count):
         one = source[i % len(source)]
         other = target[(i + step) % len(target)]
@@ -195,7 +208,7 @@ def _connect(op: Operation, scope: Scope, found: Instances) -> None:
 
 def _group(op: Operation, scope: Scope, place: Place, corelets: int, found: Instances) -> int:
     """Expand one group op; return how many corelets it stands for."""
-    count = int(plain(attributes(op).get("headrace.count")) if "headrace.count" in attributes(op) else 1)
+    count = _count(op, {name: plain(value) for name, value in attributes(op).items()})
     kept: list[list[Node]] = [[] for _ in op.results]
     is_block = place.core is not None and (place.corelet is not None or not op.operands)
     for instance in range(count):

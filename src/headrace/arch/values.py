@@ -40,6 +40,12 @@ def take(table: Iterable[Attribute], values: Mapping[str, Any], op: Operation) -
         if not isinstance(value, _TYPES[entry.kind]):
             message = f"{'.'.join(entry.path)} is {value!r}, not of kind {entry.kind}"
             raise HeadraceError(Diagnostic(message, location(op), op.name, hint=entry.meaning))
+        if entry.kind == "map":
+            wanted = (str,) if entry.name == "accumulate" else (int, float)
+            odd = [(k, v) for k, v in value.items() if not isinstance(v, wanted) or isinstance(v, bool)]
+            if odd:
+                message = f"{'.'.join(entry.path)} has {odd[0][1]!r} for {odd[0][0]}"
+                raise HeadraceError(Diagnostic(message, location(op), op.name, hint=entry.meaning))
         wrong = [n for n in _numbers(value) if not entry.least <= n <= _MOST]
         if wrong:
             message = f"{'.'.join(entry.path)} is {wrong[0]}, not a number from {entry.least:g} to {_MOST:g}"
