@@ -12,13 +12,14 @@ from headrace.ir.diagnostics import HeadraceError
 from headrace.ir.text import location, parse
 from headrace.ir.verify import verify
 from headrace.runtime.kernel import Kernel
-from headrace.runtime.ktir import memory, shapes, values
+from headrace.runtime.ktir import memory, operators, shapes
 from headrace.runtime.ktir.blocks import Loop, When
 from headrace.runtime.ktir.code import Code, Line, literal
 from headrace.runtime.ktir.errors import place, wrong
 from headrace.runtime.ktir.index import Index, IndexLike
 from headrace.runtime.ktir.memory import View
-from headrace.runtime.ktir.values import Number, Value, require_dtype
+from headrace.runtime.ktir.types import Number, require_dtype
+from headrace.runtime.ktir.values import Value
 
 
 class Builder:
@@ -108,7 +109,7 @@ class Builder:
 
     def number(self, value: IndexLike, dtype: str) -> Value:
         """An index as a scalar to compute with."""
-        return values.number(self.index(value), dtype, self._code)
+        return operators.number(self.index(value), dtype, self._code)
 
     def full(self, shape: Sequence[int], number: Number, dtype: str) -> Value:
         """A tensor of one number."""

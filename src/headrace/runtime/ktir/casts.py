@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.numbers.dtypes import bit_width, is_float
+from headrace.runtime.ktir import operators
+from headrace.runtime.ktir.types import require_dtype, type_text
 
 if TYPE_CHECKING:
     from headrace.runtime.ktir.values import Value
@@ -12,8 +14,6 @@ if TYPE_CHECKING:
 
 def cast(value: Value, dtype: str) -> Value:
     """The value in another element type."""
-    from headrace.runtime.ktir.values import require_dtype, type_text
-
     source = value.dtype
     if source == require_dtype(dtype):
         return value
@@ -21,9 +21,7 @@ def cast(value: Value, dtype: str) -> Value:
     if source in narrow and dtype in narrow and not (source == "f8E4M3FN"):
         return cast(cast(value, "f32"), dtype)
     if dtype == "i1" and is_float(source):
-        from headrace.runtime.ktir.values import compare
-
-        return compare("ne", value, 0.0)
+        return operators.compare("ne", value, 0.0)
     text = f"{_op(source, dtype)} {value.use()} : {value.type} to {type_text(value.shape, dtype)}"
     return value.let(text, dtype, value.shape, "as_" + dtype)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from headrace.numbers.dtypes import is_float
 from headrace.runtime.ktir.errors import wrong
-from headrace.runtime.ktir.values import Operand, Value, a_thing, binary, compare, matched, spread
+from headrace.runtime.ktir.operators import binary, common_shape, compare, matched, spread
+from headrace.runtime.ktir.types import a_thing
+from headrace.runtime.ktir.values import Operand, Value
 
 
 def exp(x: Value) -> Value:
@@ -99,8 +101,6 @@ def where(condition: Value, a: Operand, b: Operand) -> Value:
     if not isinstance(a, Value) and not isinstance(b, Value):
         raise wrong("'where' of two numbers has no dtype", "write one as k.full(shape, number, dtype)")
     left, right = matched("where", a, b)
-    from headrace.runtime.ktir.values import common_shape
-
     shape = common_shape("where", [condition.shape, left.shape])
     chosen = spread(condition, condition, "i1", shape)
     left, right = (spread(condition, v, v.dtype, shape) for v in (left, right))

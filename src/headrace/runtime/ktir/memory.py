@@ -12,7 +12,8 @@ from headrace.runtime.ktir.errors import wrong
 from headrace.runtime.ktir.index import Index, linear
 from headrace.runtime.ktir.shapes import full
 from headrace.runtime.ktir.spans import Span, entries, span
-from headrace.runtime.ktir.values import Number, Shape, Value, a_thing, require_dtype, type_text
+from headrace.runtime.ktir.types import Number, Shape, a_thing, require_dtype, type_text
+from headrace.runtime.ktir.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

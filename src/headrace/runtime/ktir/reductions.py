@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.numbers.dtypes import bit_width, is_float
+from headrace.runtime.ktir import shapes
 from headrace.runtime.ktir.errors import wrong
 
 if TYPE_CHECKING:
@@ -25,12 +26,10 @@ def reduce(kind: str, value: Value, axis: int | Sequence[int] | None, keepdims: 
     """The value combined over the axes; sums of narrow floats accumulate as the dtype says: cast to f32
     first to keep them.
     """
-    from headrace.runtime.ktir.shapes import full
-
     axes = axes_of(value, axis)
     shape = value.extents
     kept = tuple(n for k, n in enumerate(shape) if k not in axes)
-    start = full(value.code, kept, identity(kind, value.dtype), value.dtype)
+    start = shapes.full(value.code, kept, identity(kind, value.dtype), value.dtype)
     op = _COMBINERS[kind][0 if is_float(value.dtype) else 1]
     text = (
         f"linalg.reduce {{ {op} }} ins({value.use()} : {value.type}) outs({start.use()} : {start.type}) "

@@ -6,21 +6,24 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from headrace.numbers.dtypes import is_float
+from headrace.runtime.ktir import operators, values
 from headrace.runtime.ktir.code import Code
 from headrace.runtime.ktir.errors import wrong
+from headrace.runtime.ktir.spans import spans
+from headrace.runtime.ktir.types import require_dtype, type_text
 
 if TYPE_CHECKING:
-    from headrace.runtime.ktir.values import Number, Value
+    from headrace.runtime.ktir.types import Number
+    from headrace.runtime.ktir.values import Value
 
 Shape = tuple[int, ...]
 
 
 def empty(code: Code, shape: Shape, dtype: str) -> Value:
     """A tensor without values, for an op to write."""
-    from headrace.runtime.ktir.values import Value, require_dtype, type_text
-
     name = code.let(f"tensor.empty() : {type_text(shape, require_dtype(dtype))}", "empty")
-    return Value(code, name, dtype, shape, code.block)
+    return values.Value(code, name, dtype, shape, code.block)
 
 
 def full(code: Code, shape: Shape, number: Number, dtype: str) -> Value:
@@ -33,9 +36,6 @@ def full(code: Code, shape: Shape, number: Number, dtype: str) -> Value:
 
 def arange(code: Code, size: int, dtype: str) -> Value:
     """0, 1, … size - 1."""
-    from headrace.numbers.dtypes import is_float
-    from headrace.runtime.ktir.values import Value
-
     whole = "i32" if is_float(dtype) else dtype
     target = empty(code, (size,), whole)
     maps = f'indexing_maps = [{code.identity(1)}], iterator_types = ["parallel"]'
@@ -46,19 +46,17 @@ def arange(code: Code, size: int, dtype: str) -> Value:
     code.op(f"{at} = linalg.index 0 : index")
     code.op(f"{cast} = arith.index_cast {at} : index to {whole}")
     code.leave(f"linalg.yield {cast} : {whole}", f" -> {target.type}")
-    return Value(code, name, whole, (size,), code.block).cast(dtype)
+    return values.Value(code, name, whole, (size,), code.block).cast(dtype)
 
 
 def broadcast(value: Value, shape: Sequence[int]) -> Value:
     """The value repeated to `shape` by NumPy's rules."""
-    from headrace.runtime.ktir.values import common_shape, spread
-
     wanted = tuple(shape)
     if value.shape == wanted:
         return value
     if value.shape is None:
-        return spread(value, value, value.dtype, wanted)
-    if common_shape("broadcast", [value.shape, wanted]) != wanted:
+        return operators.spread(value, value, value.dtype, wanted)
+    if operators.common_shape("broadcast", [value.shape, wanted]) != wanted:
         raise wrong(f"a tensor of shape {list(value.shape)} does not repeat to {list(wanted)}")
     lead = len(wanted) - len(value.shape)
     padded = (1,) * lead + value.shape
@@ -129,9 +127,6 @@ def groups(many: Shape, few: Shape) -> list[list[int]] | None:
 
 def take(value: Value, key: Any) -> Value:
     """A slice of a tensor: `tensor[2:4, :, row]`; a single coordinate drops its dim."""
-    from headrace.runtime.ktir.spans import spans
-    from headrace.runtime.ktir.values import type_text
-
     found = spans(value.code, key, value.extents, "a tensor")
     sizes = tuple(s.size for s in found)
     offsets = ", ".join(str(s.start.constant) if not s.start.terms else s.start.name for s in found)
@@ -143,8 +138,6 @@ def take(value: Value, key: Any) -> Value:
 
 
 def _regroup(value: Value, op: str, grouping: list[list[int]], shape: Shape) -> Value:
-    from headrace.runtime.ktir.values import type_text
-
     extra = f" output_shape {list(shape)}" if op == "tensor.expand_shape" else ""
     types = f"{value.type} into {type_text(shape, value.dtype)}"
     return value.let(f"{op} {value.use()} {grouping}{extra} : {types}", value.dtype, shape, "shaped")
