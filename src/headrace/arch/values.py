@@ -34,14 +34,14 @@ def take(table: Iterable[Attribute], values: Mapping[str, Any], op: Operation) -
     """
     fields: dict[str, Any] = {}
     for entry in table:
-        value = _at(entry.path, values)
+        value: Any = _at(entry.path, values)
         if value is None:
             continue
         if not isinstance(value, _TYPES[entry.kind]):
             message = f"{'.'.join(entry.path)} is {value!r}, not of kind {entry.kind}"
             raise HeadraceError(Diagnostic(message, location(op), op.name, hint=entry.meaning))
-        if entry.kind == "map":
-            wanted = (str,) if entry.name == "accumulate" else (int, float)
+        if entry.kind == "map" and isinstance(value, Mapping):
+            wanted: tuple[type, ...] = (str,) if entry.name == "accumulate" else (int, float)
             odd = [(k, v) for k, v in value.items() if not isinstance(v, wanted) or isinstance(v, bool)]
             if odd:
                 message = f"{'.'.join(entry.path)} has {odd[0][1]!r} for {odd[0][0]}"
