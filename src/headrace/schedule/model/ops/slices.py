@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Operation, SSAValue
 
+from headrace.numbers.dtypes import is_float
 from headrace.schedule.model.attributes import integers, static_shape
+from headrace.schedule.model.bodies.scalars import integer
 from headrace.schedule.model.ops.layout import insert, reshape
 from headrace.schedule.model.ops.pointwise import constant_op
 from headrace.schedule.model.state import Binding, Refused, State
-from headrace.schedule.model.tensors import AnyTensor, Filled, reshape_units, select, slice_of
+from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, reshape_units, select, slice_of
 
 
 def _mixed(state: State, op: Operation, static: str, dynamic: list[SSAValue]) -> list[int]:
@@ -65,21 +67,36 @@ def _strided(
     state: State, tensor: AnyTensor, offsets: list[int], sizes: list[int], strides: list[int], op: Operation
 ) -> tuple[AnyTensor, list[int], list[int]]:
     """A slice with steps as a slice without: every stepped axis is reshaped to (n / step, step)."""
+    tensor, offsets = _divisible(state, tensor, offsets, sizes, strides, op)
     shape: list[int] = []
     new_offsets: list[int] = []
     new_sizes: list[int] = []
     for extent, o, n, s in zip(tensor.shape, offsets, sizes, strides, strict=True):
         if s == 1 or n == 1:
             shape, new_offsets, new_sizes = [*shape, extent], [*new_offsets, o], [*new_sizes, n]
-        elif extent % s:
-            raise Refused(
-                f"a slice of step {s} needs an axis divisible by it, not {extent}",
-                "load through a strided view",
-            )
         else:
             shape += [extent // s, s]
             new_offsets, new_sizes = [*new_offsets, o // s, o % s], [*new_sizes, n, 1]
     return reshape(state, tensor, tuple(shape), op), new_offsets, new_sizes
+
+
+def _divisible(
+    state: State, tensor: AnyTensor, offsets: list[int], sizes: list[int], strides: list[int], op: Operation
+) -> tuple[AnyTensor, list[int]]:
+    """The tensor with every stepped axis cut, or padded, to a multiple of its step, and the offsets in it."""
+    starts, extents = [0] * len(offsets), list(tensor.shape)
+    padded = list(tensor.shape)
+    for k, (n, s) in enumerate(zip(sizes, strides, strict=True)):
+        if s == 1 or n == 1 or tensor.shape[k] % s == 0:
+            continue
+        if tensor.shape[k] >= n * s:
+            starts[k], extents[k] = min(offsets[k], tensor.shape[k] - n * s), n * s
+        padded[k] = n * s
+    cut = slice_of(tensor, starts, tuple(extents))
+    if tuple(extents) != tuple(padded):
+        zero = Constant(0.0, tensor.dtype) if is_float(tensor.dtype) else integer(0, tensor.dtype)
+        cut = insert(state, cut, Filled(tuple(padded), tensor.dtype, zero), [0] * len(padded), op)
+    return cut, [o - a for o, a in zip(offsets, starts, strict=True)]
 
 
 def insert_slice(state: State, op: Operation) -> AnyTensor:
