@@ -23,7 +23,7 @@ def run_reference(
     options: Any = None,
 ) -> Run:
     """Interpret a KTIR kernel; `inputs` None means seeded inputs. HeadraceError for a kernel below KTIR."""
-    from headrace.semantics.plain import Options, interpret
+    from headrace.semantics.batched import Options, interpret
 
     if kernel.level != "ktir":
         raise HeadraceError(

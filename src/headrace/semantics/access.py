@@ -97,7 +97,7 @@ class Tile:
         for subscript in self.subscripts:
             values = [np.asarray(evaluate(e, dims), np.int64) for e in subscript.maps]
             if subscript.index is not None:
-                values = [_read(subscript.index, values).astype(np.int64)]
+                values = [read(subscript.index, values).astype(np.int64)]
             rank = len(self.shape)
             found.append(values[0].reshape((1,) * (rank - values[0].ndim) + values[0].shape))
         return found
@@ -108,7 +108,7 @@ def load(tile: Tile, is_strict: bool = True) -> Array:
     window = _window(tile, is_strict)
     if window is not None:
         return window.copy()
-    values = _read(tile.base, tile.coordinates(), is_strict)
+    values = read(tile.base, tile.coordinates(), is_strict)
     return np.ascontiguousarray(np.broadcast_to(values, tile.shape))
 
 
@@ -133,7 +133,7 @@ def store(tile: Tile, values: Array, is_strict: bool = True) -> None:
         raise OutOfBounds(_first(coordinates, left), tile.base.sizes)
 
 
-def _read(base: View | Distributed, coordinates: Sequence[Array], is_strict: bool = True) -> Array:
+def read(base: View | Distributed, coordinates: Sequence[Array], is_strict: bool = True) -> Array:
     """The elements at the coordinates; a coordinate that no part of a distributed view has reads 0."""
     shape = np.broadcast_shapes(*(c.shape for c in coordinates)) if coordinates else ()
     out: Array | None = None

@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from headrace.numbers.dtypes import itemsize, numpy_dtype
-from headrace.semantics.access import OutOfBounds, Tile, View, load, memory_window, store
+from headrace.semantics.access import OutOfBounds, Tile, View, memory_window, read, store
 from headrace.semantics.affine import evaluate
 from headrace.semantics.batches.frame import BatchFrame, NotBatchable
 from headrace.semantics.frame import element_type
@@ -59,13 +59,19 @@ def _of_row(value: Any, row: int) -> int:
 
 @dataclass(frozen=True)
 class Boxes:
-    """An access as boxes of a view: per tile the first and last coordinate of every dim; None where the
-    coordinates are not a box. `starts` counts elements from the view's start, `steps` are bytes."""
+    """An access as boxes of a view: first and last coordinate of every dim, numbers or one per tile.
 
-    low: Array
-    high: Array
+    `starts` counts elements from the view's start, one per tile; `steps` are bytes along the axes.
+    """
+
+    lows: tuple[Any, ...]
+    highs: tuple[Any, ...]
     starts: Array
     steps: tuple[int, ...]
+
+    def ends(self, count: int) -> tuple[Array, Array]:
+        """First and last coordinates as [tiles, dims]."""
+        return _columns(self.lows, count), _columns(self.highs, count)
 
 
 def boxes(tile: Tile) -> Boxes | None:
@@ -95,13 +101,15 @@ def boxes(tile: Tile) -> Boxes | None:
         lows.append(low)
         highs.append(high)
     count = max([1, *(np.size(c) for c in tile.captured)])
-    return Boxes(_columns(lows, count), _columns(highs, count), _columns([start], count)[:, 0], tuple(steps))
+    starts = start if np.ndim(start) else np.full(count, start, np.int64)
+    return Boxes(tuple(lows), tuple(highs), starts, tuple(steps))
 
 
 def _columns(values: Sequence[Any], count: int) -> Array:
-    if not values:
-        return np.zeros((count, 0), np.int64)
-    return np.stack([np.broadcast_to(np.asarray(v, np.int64), (count,)) for v in values], axis=1)
+    out = np.empty((count, len(values)), np.int64)
+    for d, value in enumerate(values):
+        out[:, d] = value
+    return out
 
 
 def _windows(tile: Tile, found: Boxes) -> Iterator[tuple[slice, Array]]:
@@ -122,8 +130,8 @@ def _windows(tile: Tile, found: Boxes) -> Iterator[tuple[slice, Array]]:
 
 def is_inside(tile: Tile, found: Boxes) -> bool:
     """Whether all boxes are inside the view."""
-    sizes = np.asarray(tile.base.sizes, np.int64)
-    return 0 in tile.shape or bool(((found.low >= 0) & (found.high < sizes)).all())
+    ends = zip(found.lows, found.highs, tile.base.sizes, strict=True)
+    return 0 in tile.shape or all(np.all(low >= 0) and np.all(high < size) for low, high, size in ends)
 
 
 def load_all(frame: BatchFrame, op: Operation) -> Sequence[Any]:
@@ -137,11 +145,19 @@ def load_all(frame: BatchFrame, op: Operation) -> Sequence[Any]:
             for rows, window in _windows(tile, found):
                 out[rows] = window
         else:
-            out = np.stack([load(of_row(tile, row), is_strict) for row in range(frame.count)])
+            out = _gathered(frame, tile, is_strict)
     except OutOfBounds as error:
         raise outside(frame, op, error) from None
     frame.launch.report.read_bytes += out.nbytes
     return [typed(frame, op, out, tile.base.dtype, element_type(op.results[0].type))]
+
+
+def _gathered(frame: BatchFrame, tile: Tile, is_strict: bool) -> Array:
+    """Elements at coordinates that are no boxes, those of all tiles at once."""
+    ahead = (-1, *(1 for _ in tile.shape))
+    rows = tuple(c.reshape(ahead) if np.ndim(c) else c for c in tile.captured)
+    values = read(tile.base, replace(tile, captured=rows).coordinates(), is_strict)
+    return np.ascontiguousarray(np.broadcast_to(values, (frame.count, *tile.shape)))
 
 
 def store_all(frame: BatchFrame, op: Operation) -> Sequence[Any]:

@@ -56,7 +56,7 @@ class Touched:
         if found is not None and isinstance(tile.base, View):
             if frame.launch.options.bounds == "strict" and not is_inside(tile, found):
                 raise NotBatchable("an access leaves its view")
-            low, high = (np.broadcast_to(x, (frame.count, x.shape[1])) for x in (found.low, found.high))
+            low, high = found.ends(frame.count)
             self._note(op, tile.base, is_store, frame.tiles, low, high)
         else:
             self._whole(op, tile.base, is_store, frame.tiles)

@@ -10,12 +10,13 @@ import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType
 from xdsl.ir import Operation
 
-from headrace.numbers.dtypes import is_float
+from headrace.numbers.dtypes import is_float, numpy_dtype
 from headrace.numbers.rounding import cast
 from headrace.semantics.batches import access, nests
 from headrace.semantics.batches.frame import BatchFrame, captured
+from headrace.semantics.compare import CONVERSIONS, convert
 from headrace.semantics.control import HANDLERS
-from headrace.semantics.elementwise import float_op, integer_op
+from headrace.semantics.elementwise import EXACT, FUNCTIONS, float_op, integer_op
 from headrace.semantics.frame import Empty, element_type, known_element_type
 from headrace.semantics.linalg import ELEMENTWISE
 from headrace.semantics.memory import MEMORY
@@ -40,7 +41,9 @@ def handler_of(frame: BatchFrame, op: Operation) -> Any:
         return by_tile
     rule = RULES.get(name)
     if rule is None and name in SCALARS and name not in ("tensor.extract", "linalg.index"):
-        rule = _broadcasting
+        ranks = [_rank(v) for v in op.operands]
+        is_uneven = any(v in frame.varying and r < max(ranks) for v, r in zip(op.operands, ranks, strict=True))
+        rule = by_tile if is_uneven else _float if name in _FLOATS else SCALARS[name]
     return rule or by_tile
 
 
@@ -89,11 +92,30 @@ def _stacked(rows: Sequence[Any]) -> Any:
     return np.stack([np.asarray(r, np.int64) if isinstance(r, int) else r for r in rows])
 
 
-def _broadcasting(frame: BatchFrame, op: Operation) -> Sequence[Any]:
-    ranks = [_rank(v) for v in op.operands]
-    if any(v in frame.varying and r < max(ranks) for v, r in zip(op.operands, ranks, strict=True)):
-        return by_tile(frame, op)
-    return SCALARS[op.name](frame, op)
+def _float(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+    """A float op or a conversion, in blocks when it is large: its wide intermediates then stay in a cache."""
+    values = frame.arrays(op)
+    if max(v.size for v in values) <= 2 * BLOCK or not _are_alike(values):
+        return SCALARS[op.name](frame, op)
+    src, dst = (known_element_type(frame, op, v.type) for v in (op.operands[0], op.results[0]))
+    out = np.empty(values[0].shape, numpy_dtype(dst))
+    flat, into = [v.reshape(-1) for v in values], out.reshape(-1)
+    for first in range(0, out.size, BLOCK):
+        part = [v[first : first + BLOCK] for v in flat]
+        is_cast = op.name in CONVERSIONS
+        into[first : first + BLOCK] = (
+            convert(op.name, part[0], src, dst) if is_cast else float_op(op.name, part, dst)
+        )
+    return [out]
+
+
+def _are_alike(values: Sequence[Array]) -> bool:
+    return all(v.shape == values[0].shape and v.flags.c_contiguous for v in values)
+
+
+BLOCK = 2**15
+"""Elements that a large elementwise op handles at a time."""
+_FLOATS = {*EXACT, *FUNCTIONS, *(CONVERSIONS - {"arith.bitcast"})}
 
 
 def _rank(value: Any) -> int:
@@ -181,7 +203,15 @@ def _elementwise(frame: BatchFrame, op: Operation) -> Sequence[Any]:
     values = [cast(frame.array(op, v), element_type(v.type), dtype) for v in ins]
     if len({v.shape[int(i in frame.varying) :] for v, i in zip(values, ins, strict=True)}) > 1:
         raise frame.error(op, "operands differ in shape")
-    return [np.asarray((float_op if is_float(dtype) else integer_op)(name, values, dtype))]
+    if not is_float(dtype):
+        return [integer_op(name, values, dtype)]
+    if values[0].size <= 2 * BLOCK or not _are_alike(values):
+        return [np.asarray(float_op(name, values, dtype))]
+    out = np.empty(values[0].shape, numpy_dtype(dtype))
+    flat, into = [v.reshape(-1) for v in values], out.reshape(-1)
+    for first in range(0, out.size, BLOCK):
+        into[first : first + BLOCK] = float_op(name, [v[first : first + BLOCK] for v in flat], dtype)
+    return [out]
 
 
 ADDRESSES: dict[str, Any] = {
