@@ -127,21 +127,21 @@ OTHERS = [
         "1:73",
         "duplicate 'granularity'",
     ),
-    ("func.func private @f(!ktdp.access_tile<4xf32>)", "1:1", "tile element type must be 'index'"),
-    ("func.func private @f(!ktdp.runtime_arg<index, granularity=0>)", "1:1", "must be positive, but got: 0"),
+    ("func.func private @f(!ktdp.access_tile<4xf32>)", "1:22", "tile element type must be 'index'"),
+    ("func.func private @f(!ktdp.runtime_arg<index, granularity=0>)", "1:22", "must be positive, but got: 0"),
     (
         "func.func private @f(!ktdp.tile_future<(tensor<4xf32>), groups = affine_set<(a, b) : (a >= 0)>>)",
-        "1:1",
+        "1:22",
         "exactly one dimension",
     ),
     (
         "func.func private @f() attributes {s = #ktdp.spyre_memory_space<HBM, core = 1>}",
-        "1:1",
+        "1:40",
         "core affinity is only valid",
     ),
     (
         "func.func private @f() attributes {s = #ktdp.memory_space<global, ct_id = 1>}",
-        "1:1",
+        "1:40",
         "ct_id is only valid",
     ),
     (

@@ -239,6 +239,25 @@ BETWEEN_TILES: list[tuple[str, str]] = [
     (f"{P}\n  §%a = {consume(tiles='affine_set<(t) : (t >= 0)>', chosen=LEFT)}", "`consumer_tiles_per_group` must have exactly one symbol (the group index g)"),
     (P.replace("%w", "%y") + "\n  %m = linalg.map ins(%x : tensor<4x64xf16>) outs(%x : tensor<4x64xf16>) (%e: f16) {\n  §%a = " + reduce() + "\n  linalg.yield %e : f16\n  }", "communication inside linalg.map"),
 ]  # fmt: skip
+TYPES: list[tuple[str, str]] = [
+    ("!ktdp.access_tile<4xf32>", "tile element type must be 'index', but got: f32"),
+    ("!ktdp.runtime_arg<tensor<4xf16>>", "runtime_arg underlying type must be a builtin type (index, integer, or float), but got: tensor<4xf16>"),
+    ("!ktdp.runtime_arg<index, granularity=0>", "runtime_arg granularity must be positive, but got: 0"),
+    ("!ktdp.runtime_arg<index, upperbound=-1>", "runtime_arg upperbound must be positive, but got: -1"),
+    ("!ktdp.tile_future<(), groups = affine_set<(g) : (g == 0)>>", "tile_future must carry at least one partial type"),
+    ("!ktdp.tile_future<(f16), groups = affine_set<(g) : (g == 0)>>", "tile_future carries ranked tensors only"),
+    ("!ktdp.tile_future<(tensor<4xf16>), groups = affine_set<(g, h) : (g == 0)>>", "tile_future `groups` must have exactly one dimension (g)"),
+    ("!ktdp.tile_future<(tensor<4xf16>), groups = affine_set<(g)[n] : (g - n == 0)>>", "tile_future `groups` must have no symbols"),
+    ("memref<4xf16, §#ktdp.memory_space<global, ct_id = 1>>", "ct_id is only valid for the ct_local memory space, but got memory space 'global' with ct_id = 1"),
+    ("memref<4xf16, §#ktdp.memory_space<ct_local, ct_id = -2>>", "ct_id must be non-negative, but got: -2"),
+    ("memref<4xf16, §#ktdp.spyre_memory_space<HBM, core = 3>>", "core affinity is only valid for LX or L0 memory spaces, but got memory space 'HBM' with core = 3"),
+    ("memref<4xf16, §#ktdp.spyre_memory_space<LX, core = -2>>", "core affinity must be non-negative, but got: -2"),
+    ("!ktdp.§access_tle<4xindex>".replace("§", ""), "unknown type !ktdp.access_tle"),
+    ("!ktdp.runtime_arg<index, granularity=3, granularity§=4>", "duplicate 'granularity' keyword"),
+    ("!ktdp.runtime_arg<index, §step=4>", "expected 'granularity' or 'upperbound' keyword"),
+]  # fmt: skip
+TYPES = [(text if "§" in text else "§" + text, message) for text, message in TYPES]
+
 FUNCTIONS: list[tuple[str, str]] = [
     ("§func.func @k(%p: index) attributes {grid = []} {\n  return\n}", "grid"),
     ("§func.func @k(%p: index) attributes {grid = [0]} {\n  return\n}", "grid"),
@@ -276,6 +295,7 @@ def _found(text: str) -> list[Diagnostic]:
 CASES = [
     *((_inside(text), message) for text, message in (*SYNTAX, *RULES)),
     *((_inside(f"{X}\n  {text}"), message) for text, message in BETWEEN_TILES),
+    *((f"func.func private @f({text})", message) for text, message in TYPES),
     *FUNCTIONS,
 ]
 

@@ -26,7 +26,7 @@ from xdsl.ir import Operation
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.parser.generic_parser import ParserState
 from xdsl.traits import IsolatedFromAbove
-from xdsl.utils.exceptions import ParseError
+from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING as _KIND
 from xdsl.utils.mlir_lexer import MLIRTokenKind as Kind
@@ -256,15 +256,18 @@ class TextParser(Parser):
     def _parse_dialect_type_or_attribute_body(
         self, attr_name: str, is_type: bool, is_opaque: bool, starting_opaque_pos: Any
     ) -> Any:
+        at = self.lexer.input.content.rfind(attr_name, 0, self.pos) - 1
         if "." in attr_name:
             find = self.ctx.get_optional_type if is_type else self.ctx.get_optional_attr
             if find(attr_name) is None:
                 what = "type !" if is_type else "attribute #"
-                at = self.lexer.input.content.rfind(attr_name, 0, self.pos) - 1
                 raise UnknownName(Span(at, at, self.lexer.input), f"unknown {what}{attr_name}", attr_name)
-        found = super()._parse_dialect_type_or_attribute_body(
-            attr_name, is_type, is_opaque, starting_opaque_pos
-        )
+        try:
+            found = super()._parse_dialect_type_or_attribute_body(
+                attr_name, is_type, is_opaque, starting_opaque_pos
+            )
+        except VerifyException as error:  # the type or attribute is the place, not the op around it
+            raise ParseError(Span(at, at, self.lexer.input), str(error)) from None
         normal_form = getattr(found, "normal_form", None)  # types with two spellings
         return found if normal_form is None else normal_form()
 
