@@ -55,3 +55,19 @@ def test_a_matrix_product(device: str, types: tuple[str, str], start: str, m: in
 )
 def test_a_named_product_of_narrow_factors(op: str, shapes: list[tuple[int, ...]], start: str) -> None:
     compare(product(op, shapes, "f16", "f16", start), "tiny", is_checked=True)
+
+
+@pytest.mark.parametrize("device", ["spyre", "tiny", "sample"])
+@pytest.mark.parametrize("n", [1, 4])
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+def test_a_matrix_times_a_column_of_another(device: str, n: int, dtype: str) -> None:
+    """The column is strided in memory, and so is the matrix along the depth."""
+    t = Text()
+    a = t.load(t.view("a", (3, 9), dtype), [t.index(0)] * 2, (3, 9))
+    b = t.load(t.view("b", (3, 6), dtype), [t.index(0), t.index(2)], (3, n))
+    out = tensor((9, n), dtype)
+    zero = t.fill(t.constant("0.0", dtype, "%zero"), (9, n), dtype)
+    ins = f"{a}, {b} : {tensor((3, 9), dtype)}, {tensor((3, n), dtype)}"
+    y = t.let(f"linalg.matmul_transpose_a ins({ins}) outs({zero} : {out}) -> {out}")
+    t.store(y, t.view("y", (9, n), dtype), [t.index(0)] * 2, (9, n))
+    compare(Kernel(t.module("k", "%a: index, %b: index, %y: index", (1,), "// a product")), device, True)

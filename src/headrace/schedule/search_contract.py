@@ -30,11 +30,10 @@ def candidates(
     name: str, shape: Shape, device: Device, cores: int, limits: Limits
 ) -> Iterator[PhasePlan | None]:
     """Yield priced plans of a contraction, None for one that does not fit."""
-    for swapped in (False, True):
-        found = roles(shape, swapped)
-        if swapped and found.rows.surface.stride(found.depth) > 1:
-            continue
-        if not found.column:
+    sides = [found for swapped in (False, True) if (found := roles(shape, swapped)).column]
+    for found in sides:
+        swapped = found.rows is not shape.reads[0, 0]
+        if swapped and len(sides) > 1 and found.rows.surface.stride(found.depth) > 1:
             continue
         unit = contracting_unit(device, found.rows.dtype)
         sums = accumulator(shape.group.computes[0], device.unit(unit).matrix, found.rows.dtype)
