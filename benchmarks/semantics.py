@@ -1,0 +1,126 @@
+"""Time of the reference engine over direct NumPy, and of what precedes it: `headrace bench semantics`.
+
+A ratio divides the least of five runs of a kernel by the least of five of NumPy on the whole tensors (same
+element types, f32 BLAS for f16 products), taken in turns in one process; both count this process's CPU time,
+one BLAS thread, so that other work on the machine disturbs them less. Start times are wall clock.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.kernels import kernel_text
+from benchmarks.kernels.direct import DIRECT
+from benchmarks.kernels.tiled import TILED, tiled_text
+from headrace.ir.text import parse
+from headrace.ir.verify import verify
+from headrace.numbers.memory import Memory
+from headrace.runtime.binding import bind
+from headrace.runtime.defaults import default_scalars
+from headrace.runtime.kernel import Kernel
+from headrace.semantics.batched import interpret
+
+RUNS = 5
+ROWS = {"1 MiB": {"rows": 512, "columns": 1024}, "16 MiB": {"rows": 4096, "columns": 2048}}
+ROW_KERNELS = ("vector_add", "broadcast_add", "softmax", "rmsnorm", "layernorm", "transpose")
+CASES: list[tuple[str, str, dict[str, Any]]] = [
+    *((f"{name} {size}", name, extents) for name in ROW_KERNELS for size, extents in ROWS.items()),
+    ("embedding 2 MiB", "embedding", {"rows": 4096, "columns": 1024, "tokens": 1024}),
+    ("embedding 16 MiB", "embedding", {"rows": 4096, "columns": 1024, "tokens": 8192}),
+    ("matmul 1024x512x1024, 16 tiles", "matmul", {"m": 1024, "k": 512, "n": 1024, "grid": (4, 4)}),
+    ("matmul 1024x512x1024, 16x1 tiles", "matmul", {"m": 1024, "k": 512, "n": 1024, "grid": (16, 1)}),
+    ("matmul_bias_gelu 2 MiB", "matmul_bias_gelu", {"m": 1024, "k": 512, "n": 1024, "grid": (16, 1)}),
+]
+MATMUL = "matmul 1024x512x1024, 16 tiles"
+
+
+def rows() -> list[dict[str, Any]]:
+    """The ratio of every kernel, their geometric mean, and the times that have targets."""
+    found, ratios = [], []
+    for label, text, direct in _texts():
+        ours, theirs = measure(Kernel(text, label), direct)
+        ratios.append(ours / theirs)
+        found.append(_row(f"{label} over numpy", round(ours / theirs, 2), "x"))
+        if label == MATMUL:
+            found.append(_row(label, round(1e3 * ours, 1), "ms", 60))
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    found.append(_row("geometric mean over numpy", round(mean, 2), "x", 3))
+    found.append(_row("parse and verify 100 ops", round(1e3 * _parsing(), 1), "ms", 35))
+    return [*found, *_starts()]
+
+
+def _texts() -> list[tuple[str, str, Callable[[dict[str, Any]], Any]]]:
+    cases = [(label, kernel_text(name, **extents), DIRECT[name]) for label, name, extents in CASES]
+    return [*cases, *((f"{name}, many tiles", tiled_text(name), DIRECT[name]) for name in TILED)]
+
+
+def measure(kernel: Kernel, direct: Callable[[dict[str, Any]], Any]) -> tuple[float, float]:
+    """Seconds of the reference engine and of NumPy on the same arrays."""
+    memory = Memory(1 << 34)
+    binding = bind(kernel.arguments, None, memory, 0)
+    values = {**default_scalars(kernel, {}), **binding.values(kernel.arguments)}
+    arrays = binding.outputs(memory)
+    ours = theirs = math.inf
+    for _ in range(RUNS):
+        ours = min(ours, _seconds(lambda: interpret(kernel.module, memory, values)))
+        theirs = min(theirs, _seconds(lambda: direct(arrays)))
+    binding.release(memory)
+    return ours, theirs
+
+
+def _seconds(run: Callable[[], Any]) -> float:
+    start = time.process_time()
+    run()
+    return time.process_time() - start
+
+
+def _parsing() -> float:
+    """Seconds to parse and verify a kernel of 100 ops, the least of a few runs."""
+    text = kernel_text("layernorm", rows=4096, columns=2048, cores=4)
+    lines = text.splitlines()
+    last = next(k for k, line in enumerate(lines) if line.strip() == "return")
+    count = sum(1 for op in parse(text).walk())
+    extra = [f"    %extra{k} = arith.constant {k} : index" for k in range(max(0, 100 - count))]
+    text = "\n".join([*lines[:last], *extra, *lines[last:]])
+    return min(_seconds(lambda: verify(parse(text))) for _ in range(2 * RUNS))
+
+
+def _starts() -> list[dict[str, Any]]:
+    """How long the command line takes to say what it is, and a bare python beside it."""
+    commands = {"bare python start": ["-c", "pass"], "CLI start": ["-m", "headrace.cli.main", "--help"]}
+    least = dict.fromkeys(commands, math.inf)
+    for _ in range(RUNS):
+        for name, arguments in commands.items():
+            start = time.perf_counter()
+            subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
+            least[name] = min(least[name], time.perf_counter() - start)
+    return [
+        _row("CLI start", round(least["CLI start"], 3), "s", 0.6),
+        _row("bare python start", round(least["bare python start"], 3), "s"),
+        _row("CLI start over python", round(least["CLI start"] / least["bare python start"], 1), "x"),
+    ]
+
+
+def _row(name: str, value: float, unit: str, target: float | None = None) -> dict[str, Any]:
+    met = None if target is None else value <= target
+    return {"name": name, "value": value, "unit": unit, "target": target, "met": met}
+
+
+if __name__ == "__main__":
+    for row in rows():
+        end = "" if row["target"] is None else f"  target {row['target']}: {'met' if row['met'] else 'MISSED'}"
+        print(f"{row['name']:<48}{row['value']:>10} {row['unit']:<3}{end}")
