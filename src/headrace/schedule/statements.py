@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from headrace.schedule.combiners import without_single_reductions
 from headrace.schedule.graph import (
     Access,
     Axis,
@@ -56,7 +57,8 @@ def _block(body: tuple[Statement, ...], names: Names) -> Block:
             case Store():
                 made += _store(statement, names)
             case Compute():
-                found = simplified(without_unit_dims(_renamed(statement, names)), names)
+                plain = without_unit_dims(_renamed(statement, names))
+                found = [without_single_reductions(c, names.values) for c in simplified(plain, names)]
                 names.computed |= {out.value for compute in found for out in compute.outs}
                 made += found
             case Reshape():

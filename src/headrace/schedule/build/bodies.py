@@ -13,6 +13,7 @@ from xdsl.ir import Block, Region, SSAValue
 from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.build import mlir
 from headrace.schedule.build.emitter import INDEX, Emitter, identity_map, splat_map
+from headrace.schedule.combiners import COMBINE
 from headrace.schedule.graph import Out, Scalar
 
 _FLOAT_PREDICATES = (
@@ -139,16 +140,6 @@ def _map_of(value: SSAValue, length: int) -> Any:
     if len(shape) == 0:
         return splat_map(0)
     return identity_map() if shape[0] == length else splat_map(1)
-
-
-COMBINE = {
-    ("add", True): "arith.addf", ("add", False): "arith.addi",
-    ("mul", True): "arith.mulf", ("mul", False): "arith.muli",
-    ("max", True): "arith.maximumf", ("max", False): "arith.maxsi",
-    ("min", True): "arith.minimumf", ("min", False): "arith.minsi",
-    ("or", False): "arith.ori", ("and", False): "arith.andi",
-}  # fmt: skip
-"""The op that combines two partial results, by (combiner, whether the type is a float)."""
 
 
 def neutral(combiner: str, dtype: str) -> float | int:
