@@ -77,15 +77,19 @@ def _place(
 
 
 def _best_gap(taken: Sequence[Range], size: int, capacity: int, align: int) -> int | None:
-    """The start of the smallest free gap that holds `size` bytes; the lowest one of equals."""
+    """The start of the smallest gap between taken ranges that holds `size` bytes (the lowest one of equals),
+    else the first free byte behind them; what fits does not depend on how much lies behind.
+    """
     found: int | None = None
     slack = capacity + 1
     at = 0
-    for lo, hi in [*taken, (capacity, capacity)]:
-        room = lo - at - size
+    for lo, hi in taken:
+        room = min(lo, capacity) - at - size
         if 0 <= room < slack:
             found, slack = at, room
         at = max(at, _round_up(hi, align))
+    if found is None and at + size <= capacity:
+        return at
     return found
 
 
