@@ -186,13 +186,6 @@ def store_tile(
     outgoing = [o for o in phase.shape.outputs if o.storage.kind != "lx"]
     if not outgoing:
         return
-    scattered = [o for o in outgoing if o.index is not None]
-    if scattered:
-        with phase.emit.pipeline() as pipe, pipe.stage(phase.units.loader):
-            for o in scattered:
-                index = targets[o.value].index
-                assert o.index is not None and index is not None
-                load(phase, o.index, index, origin, tile)
     with phase.emit.pipeline() as pipe, pipe.stage(phase.units.storer):
         for o in outgoing:
             source = targets[o.value]

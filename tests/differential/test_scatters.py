@@ -1,0 +1,38 @@
+"""Scatters by an index tensor mean the same at all levels, and nothing they do races."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.kernels.text import Text, View, access_tile, by_x, memref, tensor
+
+from headrace.runtime.kernel import Kernel
+from tests.differential.test_kernels import compare
+
+
+def tile(t: Text, view: View, index: View, dim: int, box: tuple[int, int]) -> str:
+    """The rows (dim 0) or columns (dim 1) of a view that an index tensor names."""
+    found = [f"ind({index.name}[%p])", "(%q)"]
+    names = ["%p", "%q"] if dim == 0 else ["%q", "%p"]
+    subscripts = ", ".join(found if dim == 0 else found[::-1])
+    return t.let(
+        f"ktdp.construct_indirect_access_tile intermediate_variables({', '.join(names)}) "
+        f"{view.name}[{subscripts}] {{variables_space_order = {t.identity(2)}, variables_space_set = {t.box(box)}}} : "
+        f"{memref(view.shape, view.dtype)}, {memref(index.shape, index.dtype)} -> {access_tile(box)}"
+    )
+
+
+@pytest.mark.parametrize("device", ["spyre", "tiny"])
+@pytest.mark.parametrize("dtype", ["f32", "i8"])
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("is_added", [False, True])
+def test_a_scatter(device: str, dtype: str, dim: int, is_added: bool) -> None:
+    t, box = Text(), (1, 7) if dim == 0 else (6, 1)
+    x, index = t.view("x", (6, 7), dtype), t.view("i", (1,), "i32")
+    new = t.load(t.view("s", box, dtype), [t.index(0)] * 2, box)
+    if is_added:
+        old = t.let(
+            f"ktdp.load {tile(t, x, index, dim, box)} : <{by_x(box, 'index')}> -> {tensor(box, dtype)}"
+        )
+        new = t.let(f"arith.add{'f' if dtype == 'f32' else 'i'} {old}, {new} : {tensor(box, dtype)}")
+    t.op(f"ktdp.store {new}, {tile(t, x, index, dim, box)} : {tensor(box, dtype)}, <{by_x(box, 'index')}>")
+    compare(Kernel(t.module("k", "%x: index, %i: index, %s: index", (1,), "// a scatter")), device, True)
