@@ -16,7 +16,8 @@ def tile(t: Text, view: View, index: View, dim: int, box: tuple[int, int]) -> st
     subscripts = ", ".join(found if dim == 0 else found[::-1])
     return t.let(
         f"ktdp.construct_indirect_access_tile intermediate_variables({', '.join(names)}) "
-        f"{view.name}[{subscripts}] {{variables_space_order = {t.identity(2)}, variables_space_set = {t.box(box)}}} : "
+        f"{view.name}[{subscripts}] {{variables_space_order = {t.identity(2)}, "
+        f"variables_space_set = {t.box(box)}}} : "
         f"{memref(view.shape, view.dtype)}, {memref(index.shape, index.dtype)} -> {access_tile(box)}"
     )
 

@@ -73,7 +73,7 @@ def _conflicts(
     """Yield the conflicts of two units, or of one with itself: transfers of one unit may be in flight
     together.
 
-    What a unit writes for others (`shared`) it writes again only after they said so.
+    What a unit writes into a buffer for others (`shared`) it writes again only after they said so.
     """
     for first in firsts:
         for second in seconds:
@@ -95,7 +95,8 @@ def _conflicts(
 
 
 def _is_handed_on(first: Access, second: Access, shared: Container[object]) -> bool:
-    return first.is_write and second.is_write and first.key in shared
+    is_buffer = isinstance(first.key, Buffer)
+    return is_buffer and first.is_write and second.is_write and first.key in shared
 
 
 Meet = Callable[[int, int, bool], Meeting | None]
