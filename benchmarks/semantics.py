@@ -19,8 +19,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.kernels import kernel_text
@@ -122,5 +120,7 @@ def _row(name: str, value: float, unit: str, target: float | None = None) -> dic
 
 if __name__ == "__main__":
     for row in rows():
-        end = "" if row["target"] is None else f"  target {row['target']}: {'met' if row['met'] else 'MISSED'}"
+        end = (
+            "" if row["target"] is None else f"  target {row['target']}: {'met' if row['met'] else 'MISSED'}"
+        )
         print(f"{row['name']:<48}{row['value']:>10} {row['unit']:<3}{end}")

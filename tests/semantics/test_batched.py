@@ -91,3 +91,119 @@ def test_an_example_kernel_gives_what_plain_gives(name):
 def test_a_random_chain_gives_what_plain_gives(seed):
     text, _ = chain(seed)
     assert_alike(Kernel(text, f"chain{seed}"), slack=2e-6)
+
+
+SET = "affine_set<(d0) : (d0 >= 0, -d0 + 63 >= 0)>"
+ORDER = "affine_map<(d0) -> (d0)>"
+
+
+def rows(body, arguments="%x: index, %y: index", tiles=8):
+    """A kernel of `tiles` tiles on vectors of 64 f32 per tile; @NAME[AT] stands for an access tile of it."""
+    lines = []
+    names = [a.split(":")[0].strip(" %") for a in arguments.split(",")]
+    shape = f"sizes: [{64 * tiles}], strides: [1]"
+    whole = f"affine_set<(d0) : (d0 >= 0, -d0 + {64 * tiles - 1} >= 0)>"
+    for name in names:
+        space = "memory_space = #ktdp.memory_space<global>"
+        view = f"{shape} {{coordinate_set = {whole}, {space}}} : memref<{64 * tiles}xf32>"
+        lines.append(f"%{name}_view = ktdp.construct_memory_view %{name}, {view}")
+    made = f"{{access_tile_order = {ORDER}, access_tile_set = {SET}}} : memref<{64 * tiles}xf32>"
+    for line in body.strip().splitlines():
+        line = (
+            line.replace("LOAD", "ktdp.load").replace("VALUE", "tensor<64xf32>").replace("PART", "<64xindex>")
+        )
+        if " = @" in line:
+            name, of = line.split(" = @")
+            line = f"{name} = ktdp.construct_access_tile %{of} {made} -> !ktdp.access_tile<64xindex>"
+        lines.append(line)
+    inside = "\n    ".join(lines)
+    head = f"func.func @k({arguments}) attributes {{grid = [{tiles}]}}"
+    tile = "%t = ktdp.get_compute_tile_id : index\n    %c64 = arith.constant 64 : index"
+    return f"module {{\n  {head} {{\n    {tile}\n    {inside}\n    return\n  }}\n}}\n"
+
+
+OWN = """
+%at = arith.muli %t, %c64 : index
+%in = @x_view[%at]
+%v = LOAD %in : PART -> VALUE
+%w = arith.addf %v, %v : VALUE
+%out = @{out}_view[{to}]
+ktdp.store %w, %out : VALUE, PART
+"""
+
+
+def why(body):
+    return reasons(Kernel(rows(body), "rows"))[0]
+
+
+def test_tiles_that_touch_only_their_own_run_together():
+    assert why(OWN.format(out="y", to="%at")) == ""
+    assert_alike(Kernel(rows(OWN.format(out="y", to="%at")), "own"))
+
+
+def test_a_tile_may_overwrite_what_it_alone_reads():
+    assert why(OWN.format(out="x", to="%at")) == ""
+    assert_alike(Kernel(rows(OWN.format(out="x", to="%at")), "own"))
+
+
+def test_tiles_that_store_to_one_place_run_one_after_the_other():
+    body = OWN.format(out="y", to="0")
+    assert why(body) == "tiles store to the same memory"
+    assert_alike(Kernel(rows(body), "same"))
+
+
+def test_a_tile_that_reads_what_another_one_wrote_runs_after_it():
+    body = """
+%c7 = arith.constant 7 : index
+%next = arith.subi %c7, %t : index
+""" + OWN.format(out="x", to="%to").replace("%out =", "%to = arith.muli %next, %c64 : index\n%out =")
+    assert why(body) == "tiles read and write the same memory"
+    assert_alike(Kernel(rows(body), "order"))
+
+
+def test_an_access_outside_its_view_is_told_as_plain_tells_it():
+    body = "%c2 = arith.constant 2 : index\n%far = arith.muli %t, %c2 : index" + OWN.format(
+        out="y", to="%at"
+    ).replace("arith.muli %t, %c64", "arith.muli %far, %c64")
+    assert why(body) == "an access leaves its view"
+    assert_alike(Kernel(rows(body), "outside"))
+
+
+def test_tiles_that_loop_and_branch_differently_run_in_groups():
+    body = """
+%c0 = arith.constant 0 : index
+%c1 = arith.constant 1 : index
+%c2 = arith.constant 2 : index
+%at = arith.muli %t, %c64 : index
+%in = @x_view[%at]
+%v = LOAD %in : PART -> VALUE
+%times = arith.remui %t, %c2 : index
+%sum = scf.for %k = %c0 to %times step %c1 iter_args(%s = %v) -> (VALUE) {
+%more = arith.addf %s, %v : VALUE
+scf.yield %more : VALUE
+}
+%is_first = arith.cmpi eq, %t, %c0 : index
+%w = scf.if %is_first -> (VALUE) {
+%n = arith.negf %sum : VALUE
+scf.yield %n : VALUE
+} else {
+scf.yield %sum : VALUE
+}
+%out = @y_view[%at]
+ktdp.store %w, %out : VALUE, PART
+"""
+    assert why(body) == ""
+    assert_alike(Kernel(rows(body), "groups"))
+
+
+@pytest.mark.parametrize(
+    "name,reason",
+    [
+        ("ring_reduce", "ktdp.inter_tile_produce runs tile by tile"),
+        ("copy_row_merge", "ktdp.construct_distributed_memory_view runs tile by tile"),
+        ("scatter", "tiles store to the same memory"),
+    ],
+)
+def test_what_cannot_run_together_says_why(name, reason):
+    inputs, _ = CASES[name]()
+    assert reasons(Kernel((FOLDER / f"{name}.mlir").read_text(), name), inputs) == [reason]

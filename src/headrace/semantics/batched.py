@@ -26,7 +26,7 @@ from headrace.semantics.batches.reach import Reach, obstacle, reach
 from headrace.semantics.batches.run import run_block
 from headrace.semantics.frame import Launch
 from headrace.semantics.options import Options
-from headrace.semantics.plain import interpret_by, places, run_tiles
+from headrace.semantics.plain import interpret_by, run_tiles
 from headrace.semantics.report import Report
 
 __all__ = ["Options", "Report", "interpret", "why_not"]
@@ -139,8 +139,8 @@ def _followed(
 
 
 def _frame(launch: Launch, tiles: Array, facts: Reach) -> BatchFrame:
-    grid = np.asarray(list(places(launch)), np.int64).reshape(launch.tiles, -1)[tiles]
-    coordinates: Any = tuple(grid.T)
+    order: Any = "C" if launch.options.linearise == "last" else "F"
+    coordinates: Any = tuple(np.unravel_index(tiles, launch.grid, order))
     ledger = BatchLedger(len(tiles), facts.varying)
     return BatchFrame(
         launch,

@@ -153,7 +153,7 @@ def _typed(value: float | int, dtype: str) -> Any:
 
 def run_tiles(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
     """Runs every tile; a tile that waits is resumed when what it waits for is there."""
-    frames = [Frame(launch, tile, place) for tile, place in enumerate(places(launch))]
+    frames = [Frame(launch, tile, place) for tile, place in enumerate(_places(launch))]
     runs: dict[int, Steps] = {f.tile: run_block(f, kernel.body.block, values) for f in frames}
     waiting: dict[int, Wait] = {}
     while runs:
@@ -170,7 +170,7 @@ def run_tiles(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
                 launch.report.lx_peak_bytes = max(launch.report.lx_peak_bytes, peak)
 
 
-def places(launch: Launch) -> Iterator[tuple[int, ...]]:
+def _places(launch: Launch) -> Iterator[tuple[int, ...]]:
     """The grid coordinates of tile 0, 1, ..."""
     if launch.options.linearise == "last":
         yield from np.ndindex(*launch.grid)

@@ -155,7 +155,8 @@ def load_all(frame: BatchFrame, op: Operation) -> Sequence[Any]:
 def _gathered(frame: BatchFrame, tile: Tile, is_strict: bool) -> Array:
     """Elements at coordinates that are no boxes, those of all tiles at once."""
     ahead = (-1, *(1 for _ in tile.shape))
-    rows = tuple(c.reshape(ahead) if np.ndim(c) else c for c in tile.captured)
+    captured: tuple[Any, ...] = tile.captured
+    rows = tuple(c.reshape(ahead) if np.ndim(c) else c for c in captured)
     values = read(tile.base, replace(tile, captured=rows).coordinates(), is_strict)
     return np.ascontiguousarray(np.broadcast_to(values, (frame.count, *tile.shape)))
 

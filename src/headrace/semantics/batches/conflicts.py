@@ -96,14 +96,16 @@ def _meet(one: _Touch, other: _Touch) -> bool:
     if any(getattr(one.view, key) != getattr(other.view, key) for key in alike):
         return _boxes_meet(*_ranges(one), *_ranges(other))
     first, second = one.joined(), other.joined()
-    if not _boxes_meet(*_hulls(first), *_hulls(second)):
+    a_hull, b_hull = _hulls(first), _hulls(second)
+    both = _hulls(tuple(np.concatenate(pair) for pair in zip(a_hull, b_hull, strict=True)))
+    if _are_in_rows(both) or not _boxes_meet(*a_hull, *b_hull):
         return False
     if len(first[0]) * len(second[0]) > EXACT_BOXES**2:
         return True
     return _boxes_meet(*first, *second)
 
 
-def _hulls(joined: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+def _hulls(joined: tuple[Array, ...]) -> tuple[Array, Array, Array]:
     """One box per tile around all it touches."""
     tiles, lows, highs = joined
     names, of = np.unique(tiles, return_inverse=True)
@@ -112,6 +114,16 @@ def _hulls(joined: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
     np.minimum.at(low, of, lows)
     np.maximum.at(high, of, highs)
     return names, low, high
+
+
+def _are_in_rows(hulls: tuple[Array, Array, Array]) -> bool:
+    """Whether the boxes of the tiles lie one after the other along some dim."""
+    _, low, high = hulls
+    for d in range(low.shape[1]):
+        order = np.argsort(low[:, d], kind="stable")
+        if (high[order[:-1], d] < low[order[1:], d]).all():
+            return True
+    return False
 
 
 def _boxes_meet(t: Array, low: Array, high: Array, u: Array, least: Array, most: Array) -> bool:

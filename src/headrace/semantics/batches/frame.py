@@ -125,6 +125,8 @@ class BatchLedger(Ledger):
 
 def captured(op: Operation) -> tuple[SSAValue, ...]:
     """The values the regions of an op read from around it."""
+    if not op.regions:
+        return ()
     inside = set(op.walk())
     found: dict[SSAValue, None] = {}
     for inner in inside - {op}:

@@ -42,7 +42,9 @@ def handler_of(frame: BatchFrame, op: Operation) -> Any:
     rule = RULES.get(name)
     if rule is None and name in SCALARS and name not in ("tensor.extract", "linalg.index"):
         ranks = [_rank(v) for v in op.operands]
-        is_uneven = any(v in frame.varying and r < max(ranks) for v, r in zip(op.operands, ranks, strict=True))
+        is_uneven = any(
+            v in frame.varying and r < max(ranks) for v, r in zip(op.operands, ranks, strict=True)
+        )
         rule = by_tile if is_uneven else _float if name in _FLOATS else SCALARS[name]
     return rule or by_tile
 
