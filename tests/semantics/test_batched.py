@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks.kernels import KERNELS, VARIANTS, kernel_text
 
 from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.text import parse
 from headrace.numbers.dtypes import is_float
 from headrace.numbers.memory import Memory
 from headrace.numbers.tolerance import ulp_size
@@ -194,6 +195,20 @@ ktdp.store %w, %out : VALUE, PART
 """
     assert why(body) == ""
     assert_alike(Kernel(rows(body), "groups"))
+
+
+def test_an_error_midway_leaves_what_plain_leaves():
+    body = OWN.format(out="x", to="%at")
+    body += "%bad = tensor.extract_slice %w[%at] [1] [1] : VALUE to tensor<1xf32>\n"
+    module, seen = parse(rows(body)), []
+    assert why(body) == ""
+    for engine in (batched, plain):
+        memory = Memory(1 << 20)
+        memory.view(4096, "f32", 512)[:] = np.arange(512)
+        with pytest.raises(HeadraceError) as error:
+            engine.interpret(module, memory, {"x": 1024, "y": 4096})
+        seen.append((str(error.value), memory.bytes.tobytes()))
+    assert seen[0] == seen[1]
 
 
 @pytest.mark.parametrize(

@@ -70,18 +70,21 @@ def why_not(
 
 
 def _run(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
-    reason, batches = _plan(launch, kernel, values)
+    reason, batches, rewritten = _plan(launch, kernel, values)
     if reason:
         run_tiles(launch, kernel, values)
         return
     report = Report(lx_peak_bytes=launch.report.lx_peak_bytes)
+    space = launch.memory.bytes
+    before = [(first, space[first:end].copy()) for first, end in rewritten]
     try:
         for frame in batches(report):
             run_block(frame, kernel.body.block, values)
             report.lx_peak_bytes = max(report.lx_peak_bytes, frame.ledger.peak_bytes)
     except HeadraceError:
-        # The first tile in order is the one to tell of. Nothing stored so far is read again: tiles are
-        # independent, and running them once more repeats it.
+        # The first tile in order is the one to tell of: from the start, tile by tile.
+        for first, content in before:
+            space[first : first + len(content)] = content
         run_tiles(launch, kernel, values)
         return
     launch.report.read_bytes += report.read_bytes
@@ -94,8 +97,11 @@ def _run(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
 Batches = Callable[[Report], Iterator[BatchFrame]]
 
 
-def _plan(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> tuple[str, Batches]:
-    """Why not, and the frames to run one after the other, which write to a report."""
+def _plan(
+    launch: Launch, kernel: FuncOp, values: Sequence[Any]
+) -> tuple[str, Batches, list[tuple[int, int]]]:
+    """Why not, the frames to run one after the other, which write to a report, and the spans of bytes that
+    have to come back before the function can run again."""
     facts = reach(kernel, launch.grid)
     together = replace(launch, plans={}, facts={})
     reason = obstacle(kernel, facts)
@@ -115,7 +121,7 @@ def _plan(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> tuple[str, B
             for first in range(0, len(group), size):
                 yield _frame(running, group[first : first + size], facts)
 
-    return reason, batches
+    return reason, batches, [] if reason else touched.rewritten()
 
 
 def _followed(

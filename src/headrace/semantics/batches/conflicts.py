@@ -77,6 +77,12 @@ class Touched:
         touch.lows.append(low)
         touch.highs.append(high)
 
+    def rewritten(self) -> list[tuple[int, int]]:
+        """Spans of bytes, (first, end), that are stored to and may have been loaded before."""
+        read = [_span(t) for t in self._touches.values() if not t.is_store]
+        stored = [_span(t) for t in self._touches.values() if t.is_store]
+        return [(a, b) for a, b in stored if any(a < d and c < b for c, d in read)]
+
     def conflict(self) -> str:
         """What stands against running tiles together; empty when they are independent."""
         touches = list(self._touches.values())
