@@ -26,7 +26,9 @@ SLOW = ("make demo", "make test")
 
 def main(arguments: list[str]) -> None:
     """Rewrite README.md and docs/*.md; `--log COMMAND FILE` supplies the output of a slow command."""
-    logs = {arguments[k + 1]: Path(arguments[k + 2]).read_text() for k, a in enumerate(arguments) if a == "--log"}
+    logs = {
+        arguments[k + 1]: Path(arguments[k + 2]).read_text() for k, a in enumerate(arguments) if a == "--log"
+    }
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         text = page.read_text(encoding="utf-8")
         fresh = BLOCK.sub(lambda match: block(match, text, logs), text)
@@ -59,7 +61,9 @@ def output(command: str, before: str, logs: dict[str, str]) -> str:
             words[0] = str(Path(sys.executable).parent / words[0])
         cwd = folder if "exponential.mlir" in command else ROOT
         done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=True)
-    return "\n".join(line for line in done.stdout.rstrip().splitlines() if not line.strip().startswith("wall "))
+    return "\n".join(
+        line for line in done.stdout.rstrip().splitlines() if not line.strip().startswith("wall ")
+    )
 
 
 def kernels_by_device() -> str:
@@ -79,7 +83,11 @@ def kernels_by_device() -> str:
             try:
                 program = kernel.compile(device, scalars=default_scalars(kernel, {}))
                 run = run_program(program, None)
-                cells.append(f"{run.cycles:,} ({run.cycles / run.bound.cycles:.2f})" if run.bound else f"{run.cycles:,}")
+                cells.append(
+                    f"{run.cycles:,} ({run.cycles / run.bound.cycles:.2f})"
+                    if run.bound
+                    else f"{run.cycles:,}"
+                )
             except HeadraceError as error:
                 cells.append(str(error.diagnostics[0].message))
         lines.append(f"| {path.stem} | {' | '.join(cells)} |")
@@ -95,7 +103,9 @@ def benchmark() -> str:
     lines = ["| kernel | cycles | bound | ratio | target |", "|---|---|---|---|---|"]
     for name in dict.fromkeys(key.rsplit(" ", 1)[0] for key in found):
         ratio = found[f"{name} ratio"]
-        target = "" if ratio["target"] is None else f"≤ {ratio['target']}: {'met' if ratio['met'] else 'missed'}"
+        target = (
+            "" if ratio["target"] is None else f"≤ {ratio['target']}: {'met' if ratio['met'] else 'missed'}"
+        )
         cycles, bound = found[f"{name} cycles"]["value"], found[f"{name} bound"]["value"]
         lines.append(f"| {name} | {cycles:,} | {bound:,} | {ratio['value']:.3f} | {target} |")
     return "\n".join(lines)

@@ -1,4 +1,6 @@
-"""Runs KTDF as data flow: core by core, stages in text order, channels as unbounded queues. For tests of `build`."""
+"""Runs KTDF as data flow: core by core, stages in text order, channels as unbounded queues. For tests of
+`build`.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ FLOAT_PREDICATES = (
 )
 INTEGER_PREDICATES = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 BINARY = {
-    "addf": np.add, "addi": np.add, "subf": np.subtract, "subi": np.subtract, "mulf": np.multiply, "muli": np.multiply,
-    "divf": np.divide, "maximumf": np.maximum, "minimumf": np.minimum, "maxsi": np.maximum, "minsi": np.minimum,
+    "addf": np.add, "addi": np.add, "subf": np.subtract, "subi": np.subtract, "mulf": np.multiply, "muli": np.multiply,  # noqa: E501
+    "divf": np.divide, "maximumf": np.maximum, "minimumf": np.minimum, "maxsi": np.maximum, "minsi": np.minimum,  # noqa: E501
     "andi": np.bitwise_and, "ori": np.bitwise_or, "remsi": np.fmod,
 }  # fmt: skip
 UNARY = {

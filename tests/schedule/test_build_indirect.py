@@ -7,8 +7,8 @@ import pytest
 
 from headrace.schedule.graph import Indirect, Linear, Load, Scalar, Store
 from tests.schedule.on_machine import run
-from tests.schedule.tilegraphs import Kernel
 from tests.schedule.test_build_vector import random
+from tests.schedule.tilegraphs import Kernel
 
 
 def indirect(kernel, arg, rows, dtype="i32"):

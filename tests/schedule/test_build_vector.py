@@ -65,7 +65,9 @@ def test_computes_layer_norm(columns):
     assert np.allclose(got.astype(np.float32), want, atol=2e-2)
 
 
-@pytest.mark.parametrize("without", [{"fusion"}, {"fusion", "residency"}, {"double-buffering"}, {"multicast"}])
+@pytest.mark.parametrize(
+    "without", [{"fusion"}, {"fusion", "residency"}, {"double-buffering"}, {"multicast"}]
+)
 @pytest.mark.parametrize("name", ["spyre", "tiny"])
 def test_every_optimisation_can_be_left_out(without, name):
     x, w, b = random(24, 768), random(768, seed=1), random(768, seed=2)

@@ -23,7 +23,9 @@ from headrace.schedule.graph import (
 
 
 class Kernel:
-    """A graph of one class of cores under construction; every method returns the name of the value it makes."""
+    """A graph of one class of cores under construction; every method returns the name of the value it
+    makes.
+    """
 
     def __init__(self, name: str, cores: int) -> None:
         self.name, self.cores = name, cores
@@ -72,7 +74,9 @@ class Kernel:
         return View(arg, Linear(), dtype, tuple(sizes), tuple(strides))
 
     def pointwise(self, ins, body, shape=None, dtype=None) -> str:
-        """A pointwise Compute; `ins` are (value, dims of its axes by number); `body` are Scalars after the inputs."""
+        """A pointwise Compute; `ins` are (value, dims of its axes by number); `body` are Scalars after the
+        inputs.
+        """
         shape = shape or self.values[ins[0][0]].shape
         dims = self.dims(shape)
         accesses = tuple(

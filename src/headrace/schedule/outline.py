@@ -259,7 +259,8 @@ class _Pass:
         others += [item for item in self._writers_of_indices(store) if item >= index]
         item = self.items[index]
         is_hard = bool(store.indirect) and not (isinstance(item, Group) and item.kind == "vector")
-        if number in self.scope.separate or late or others or is_hard:
+        is_carried = isinstance(item, LoopItem)  # the value is complete only after the loop
+        if number in self.scope.separate or late or others or is_hard or is_carried:
             self.scope.separate.add(number)
             made = names.fresh(f"{store.value}.late", names.values[store.value])
             copy = alone(without_unit_dims(identity(store.value, made, names)), "vector")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -10,11 +10,11 @@ from headrace.arch.cost import Work, bound
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.schedule.fuse import Group
-from headrace.schedule.graph import CoreClass, TileGraph
+from headrace.schedule.graph import CoreClass, PerCore, TileGraph
 from headrace.schedule.homes import bytes_of, place_homes
 from headrace.schedule.local import without_local_views
 from headrace.schedule.memo import carried_over, signature
-from headrace.schedule.outline import Outline, flat_groups
+from headrace.schedule.outline import LoopItem, Outline, flat_groups
 from headrace.schedule.plan import Alternative, ClassPlan, PhasePlan, Plan
 from headrace.schedule.replay import class_outline
 from headrace.schedule.search_vector import Limits, describe
@@ -120,10 +120,23 @@ def _class_plan(
         "residency" not in without,
         "retiling" not in without,
     )
+    apart = [id(group) for group in _groups_run_unevenly(made.items)]
     phases = []
     for number, group in enumerate(flat_groups(made.items)):
-        phases.append(_phase(f"p{number}", group, made, homes, part, device, limits, tally))
+        allowed = replace(limits, multicast=False) if id(group) in apart else limits
+        phases.append(_phase(f"p{number}", group, made, homes, part, device, allowed, tally))
     return ClassPlan(part.cores, tuple(phases), kinds)
+
+
+def _groups_run_unevenly(items: Sequence[Group | LoopItem], is_inside: bool = False) -> Iterator[Group]:
+    """The phases that some cores run more often than others: their loads never meet in a multicast."""
+    for item in items:
+        if isinstance(item, LoopItem):
+            trip = item.loop.trip
+            is_uneven = isinstance(trip, PerCore) and len(set(trip.values)) > 1
+            yield from _groups_run_unevenly(item.body, is_inside or is_uneven)
+        elif is_inside:
+            yield item
 
 
 def _bytes(made: Outline, value: str) -> int:

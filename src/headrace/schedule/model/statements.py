@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from headrace.schedule.graph import (
@@ -94,7 +94,26 @@ def has_stores(body: Iterable[Statement]) -> bool:
 def renamed(
     statement: Statement, name: Callable[[str], str], dim: Callable[[str], str] = lambda d: d
 ) -> Statement:
-    """The statement with every value name and dim name replaced."""
+    """The statement with every value name, dim name and name of a loop in it replaced."""
+    own = loop_names(statement)
+    if own:
+        rename = {n: dim(n) for n in own}
+        statement = with_numbers(statement, lambda v: _renamed_terms(v, rename), lambda n: n)
+    return _renamed(statement, name, dim)
+
+
+def loop_names(statement: Statement) -> list[str]:
+    """The names of a loop and of those inside it."""
+    if not isinstance(statement, Loop):
+        return []
+    return [statement.name, *(n for s in statement.body for n in loop_names(s))]
+
+
+def _renamed_terms(form: Linear, names: Mapping[str, str]) -> Linear:
+    return Linear(form.const, tuple((names.get(n, n), k) for n, k in form.terms))
+
+
+def _renamed(statement: Statement, name: Callable[[str], str], dim: Callable[[str], str]) -> Statement:
     if isinstance(statement, Load | Store):
         return replace(statement, value=name(statement.value))
     if isinstance(statement, Reshape):
@@ -107,7 +126,8 @@ def renamed(
     carried = tuple(
         Carried(name(c.inner), name(c.init), name(c.yielded), name(c.result)) for c in statement.carried
     )
-    return replace(statement, body=tuple(renamed(s, name, dim) for s in statement.body), carried=carried)
+    body = tuple(_renamed(s, name, dim) for s in statement.body)
+    return replace(statement, name=dim(statement.name), body=body, carried=carried)
 
 
 def _renamed_compute(c: Compute, name: Callable[[str], str], dim: Callable[[str], str]) -> Compute:
