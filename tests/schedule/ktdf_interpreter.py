@@ -85,7 +85,7 @@ class Core:
     def get(self, value):
         return self.values[value]
 
-    # index and control -----------------------------------------------------------------------------------------
+    # index and control ------------------------------------------------------------------------------------
     def op_arith_constant(self, op) -> None:
         value = op.value.value.data
         dtype = str(op.result.type)
@@ -144,7 +144,7 @@ class Core:
     op_ktdf_private_yield = op_ktdf_parallel_yield = op_scf_yield = op_func_return = op_linalg_yield = nothing
     op_ktdf_create_token = nothing
 
-    # memory ----------------------------------------------------------------------------------------------------
+    # memory -----------------------------------------------------------------------------------------------
     def op_ktdp_construct_memory_view(self, op) -> None:
         flat = self.get(op.offset)
         dtype = flat.dtype
@@ -218,7 +218,7 @@ class Core:
         assert value.dtype == numpy_dtype(str(op.fifo_slot.type.element_type))
         self.channel(op.fifo_slot).append(np.array(value).reshape(-1))
 
-    # tensors ---------------------------------------------------------------------------------------------------
+    # tensors ----------------------------------------------------------------------------------------------
     def op_tensor_empty(self, op) -> None:
         kind = op.results[0].type
         self.values[op.results[0]] = np.zeros(kind.get_shape(), numpy_dtype(str(kind.element_type)))
