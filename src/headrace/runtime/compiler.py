@@ -17,9 +17,6 @@ from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.runtime.kernel import Kernel
 from headrace.runtime.program import Program
 
-DECISIONS = ("division", "layout")
-"""Optimisations only the front-end has."""
-
 
 @dataclass(frozen=True)
 class Options:
@@ -50,16 +47,13 @@ def compile_kernel(kernel: Kernel, device: Device | str, options: Options) -> Pr
 
 
 def _require_known(without: tuple[str, ...]) -> None:
-    """HeadraceError for a name that no optimisation has; `schedule.` and `decide.` restrict a name to one
-    room.
-    """
+    """HeadraceError for a name that no optimisation has; a `schedule.` in front changes nothing."""
     from headrace.schedule.search import OPTIMISATIONS
 
-    known = (*OPTIMISATIONS, *DECISIONS)
     for name in without:
-        if name.removeprefix("schedule.").removeprefix("decide.") not in known:
+        if name.removeprefix("schedule.") not in OPTIMISATIONS:
             raise HeadraceError(
-                f"--without {name}: no such optimisation", hint=f"names are {', '.join(known)}"
+                f"--without {name}: no such optimisation", hint=f"names are {', '.join(OPTIMISATIONS)}"
             )
 
 

@@ -11,12 +11,12 @@ from math import prod
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.fuse import Group
 from headrace.schedule.graph import Arg, CoreClass, TileGraph
-from headrace.schedule.outline import Outline, flat_groups, outline
+from headrace.schedule.phases.fuse import Group
+from headrace.schedule.phases.outline import Outline, flat_groups, outline
+from headrace.schedule.phases.shape import Shape, home, reduction_kinds, shape
+from headrace.schedule.phases.storage import Storage
 from headrace.schedule.plan import ClassPlan, PhasePlan, Plan
-from headrace.schedule.shape import Shape, home, reduction_kinds, shape
-from headrace.schedule.storage import Storage
 from headrace.schedule.units import units
 
 

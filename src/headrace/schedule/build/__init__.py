@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringA
 from headrace.arch.device import Device
 from headrace.schedule.build.function import argument_attribute, class_function
 from headrace.schedule.graph import TileGraph
-from headrace.schedule.local import without_local_views
+from headrace.schedule.phases.local import without_local_views
 from headrace.schedule.plan import Plan
 from headrace.schedule.replay import Layout, layouts
 

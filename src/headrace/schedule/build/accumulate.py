@@ -19,8 +19,8 @@ from headrace.schedule.build.memory import Buffered
 from headrace.schedule.build.share import Share
 from headrace.schedule.build.tiles import Part
 from headrace.schedule.graph import Compute, Out
-from headrace.schedule.passes import Pass, Step, accumulator_dtype, covers, has_lane
-from headrace.schedule.shape import Operand
+from headrace.schedule.phases.passes import Pass, Step, accumulator_dtype, covers, has_lane
+from headrace.schedule.phases.shape import Operand
 
 if TYPE_CHECKING:
     from headrace.schedule.build.column import Accumulator, Column

@@ -18,9 +18,9 @@ from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered
 from headrace.schedule.build.share import Share
 from headrace.schedule.build.vector import Phase
-from headrace.schedule.contraction import Roles, result_dtype
-from headrace.schedule.passes import Pass, Step, covers, has_lane
-from headrace.schedule.shape import Operand
+from headrace.schedule.phases.contraction import Roles, result_dtype
+from headrace.schedule.phases.passes import Pass, Step, covers, has_lane
+from headrace.schedule.phases.shape import Operand
 
 
 @dataclass(frozen=True)

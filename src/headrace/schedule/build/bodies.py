@@ -13,8 +13,8 @@ from xdsl.ir import Block, Region, SSAValue
 from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.build import mlir
 from headrace.schedule.build.emitter import INDEX, Emitter, identity_map, splat_map
-from headrace.schedule.combiners import COMBINE
 from headrace.schedule.graph import Out, Scalar
+from headrace.schedule.phases.combiners import COMBINE
 
 _FLOAT_PREDICATES = (
     "false",

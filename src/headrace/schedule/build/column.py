@@ -19,8 +19,8 @@ from headrace.schedule.build.memory import Buffered
 from headrace.schedule.build.tiles import Part, parts, tile_loop
 from headrace.schedule.build.vector import Phase, buffers, load, results_of, shifted, store_tile
 from headrace.schedule.graph import Out
-from headrace.schedule.passes import accumulator_dtype
-from headrace.schedule.shape import Operand
+from headrace.schedule.phases.passes import accumulator_dtype
+from headrace.schedule.phases.shape import Operand
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered
 from headrace.schedule.build.tiles import Part, parts
 from headrace.schedule.build.vector import Phase, buffers, load, results_of, shifted, store_tile
-from headrace.schedule.contraction import Roles, Run, accumulator, roles, runs
-from headrace.schedule.shape import Operand
+from headrace.schedule.phases.contraction import Roles, Run, accumulator, roles, runs
+from headrace.schedule.phases.shape import Operand
 
 Origin = dict[str, Index]
 Extents = dict[str, int]

@@ -15,11 +15,11 @@ from headrace.schedule.build.indices import Index, of
 from headrace.schedule.build.memory import Memory
 from headrace.schedule.build.phases import build_phase
 from headrace.schedule.build.vector import Phase
-from headrace.schedule.fuse import Group
 from headrace.schedule.graph import Arg, Linear, Loop, PerCore
-from headrace.schedule.outline import LoopItem, Outline
+from headrace.schedule.phases.fuse import Group
+from headrace.schedule.phases.outline import LoopItem, Outline
+from headrace.schedule.phases.shape import Homes, shape
 from headrace.schedule.plan import ClassPlan
-from headrace.schedule.shape import Homes, shape
 
 Items = Sequence[Group | LoopItem]
 

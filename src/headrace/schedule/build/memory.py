@@ -21,8 +21,8 @@ from headrace.schedule.build import mlir, percore
 from headrace.schedule.build.emitter import Box, Emitter
 from headrace.schedule.build.indices import Index, of
 from headrace.schedule.graph import Linear, Number
-from headrace.schedule.linear import add, digits, scale, smallest, upper
-from headrace.schedule.shape import Operand
+from headrace.schedule.phases.linear import add, digits, scale, smallest, upper
+from headrace.schedule.phases.shape import Operand
 
 Origin = Mapping[str, Index]
 

@@ -9,14 +9,14 @@ from xdsl.dialects import builtin
 from xdsl.ir import SSAValue
 
 from headrace.ir import ktdf
-from headrace.schedule.bodyops import coordinate
 from headrace.schedule.build import bodies, mlir
 from headrace.schedule.build.emitter import Emitter, Pipeline, Slot
 from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered
 from headrace.schedule.graph import Compute, Scalar
-from headrace.schedule.passes import Step, accumulator_dtype, has_lane
-from headrace.schedule.shape import Operand, Shape
+from headrace.schedule.phases.bodyops import coordinate
+from headrace.schedule.phases.passes import Step, accumulator_dtype, has_lane
+from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.units import Units
 
 if TYPE_CHECKING:

@@ -8,11 +8,12 @@ from math import ceil, prod
 
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.multicast import is_shared
-from headrace.schedule.passes import accumulator_dtype, compute_ops, has_lane
+from headrace.schedule.phases.passes import accumulator_dtype, compute_ops, has_lane
+from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
-from headrace.schedule.pricing import Traffic, phase_cycles, rounded
-from headrace.schedule.search_vector import (
+from headrace.schedule.search.multicast import is_shared
+from headrace.schedule.search.pricing import Traffic, phase_cycles, rounded
+from headrace.schedule.search.vector import (
     TILE_BYTES,
     Limits,
     box,
@@ -22,7 +23,6 @@ from headrace.schedule.search_vector import (
     outgoing,
     run_of,
 )
-from headrace.schedule.shape import Operand, Shape
 from headrace.schedule.units import units
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from headrace.schedule.fuse import Group
 from headrace.schedule.graph import Compute, Linear
-from headrace.schedule.passes import covers, has_lane, live_bytes, row_bytes, row_passes
-from headrace.schedule.shape import Operand, Shape
-from headrace.schedule.storage import Storage, Surface
+from headrace.schedule.phases.fuse import Group
+from headrace.schedule.phases.passes import covers, has_lane, live_bytes, row_bytes, row_passes
+from headrace.schedule.phases.shape import Operand, Shape
+from headrace.schedule.phases.storage import Storage, Surface
 
 
 @dataclass(frozen=True)

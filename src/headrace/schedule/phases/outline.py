@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from headrace.schedule.absorb import Known, absorbed, without_dead
-from headrace.schedule.fuse import Group, Kind, alone, joined
 from headrace.schedule.graph import Carried, Compute, CoreClass, Load, Loop, Store
-from headrace.schedule.linear import add, lower, scale, upper
-from headrace.schedule.longrows import split
-from headrace.schedule.names import Names
-from headrace.schedule.statements import Block, identity, regular, source_of, without_unit_dims
-from headrace.schedule.storage import Storage, of_access, surface
+from headrace.schedule.phases.absorb import Known, absorbed, without_dead
+from headrace.schedule.phases.fuse import Group, Kind, alone, joined
+from headrace.schedule.phases.linear import add, lower, scale, upper
+from headrace.schedule.phases.longrows import split
+from headrace.schedule.phases.names import Names
+from headrace.schedule.phases.statements import Block, identity, regular, source_of, without_unit_dims
+from headrace.schedule.phases.storage import Storage, of_access, surface
 
 Item: TypeAlias = "Group | LoopItem"
 Ranges = Mapping[str, tuple[int, int]]

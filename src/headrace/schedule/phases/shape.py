@@ -9,11 +9,19 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
-from headrace.schedule.fuse import Group, Kind
 from headrace.schedule.graph import Axis, Compute, Linear, Value
-from headrace.schedule.names import Names
-from headrace.schedule.outline import Outline, Scope
-from headrace.schedule.storage import Storage, Surface, index_storage, of_access, packed, restrided, surface
+from headrace.schedule.phases.fuse import Group, Kind
+from headrace.schedule.phases.names import Names
+from headrace.schedule.phases.outline import Outline, Scope
+from headrace.schedule.phases.storage import (
+    Storage,
+    Surface,
+    index_storage,
+    of_access,
+    packed,
+    restrided,
+    surface,
+)
 
 Homes = Mapping[str, Storage]
 

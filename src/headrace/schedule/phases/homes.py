@@ -6,8 +6,8 @@ from math import prod
 
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Value
-from headrace.schedule.outline import Outline, flat_groups
-from headrace.schedule.pricing import rounded
+from headrace.schedule.phases.outline import Outline, flat_groups
+from headrace.schedule.search.pricing import rounded
 
 
 def bytes_of(value: Value) -> int:

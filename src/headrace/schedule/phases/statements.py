@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from headrace.schedule.combiners import without_single_reductions
 from headrace.schedule.graph import (
     Access,
     Axis,
@@ -27,9 +26,10 @@ from headrace.schedule.graph import (
     Store,
     Value,
 )
-from headrace.schedule.names import Names
-from headrace.schedule.products import simplified
-from headrace.schedule.storage import of_access, restrided
+from headrace.schedule.phases.combiners import without_single_reductions
+from headrace.schedule.phases.names import Names
+from headrace.schedule.phases.products import simplified
+from headrace.schedule.phases.storage import of_access, restrided
 
 
 @dataclass(frozen=True)

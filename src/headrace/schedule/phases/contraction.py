@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from headrace.arch.device import Device, Matrix
 from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.graph import Compute
-from headrace.schedule.shape import Operand, Shape
+from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.units import units
 
 

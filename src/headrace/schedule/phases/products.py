@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.graph import Access, Axis, Compute, Out, Scalar
-from headrace.schedule.names import Names
-from headrace.schedule.storage import of_access, packed
+from headrace.schedule.phases.names import Names
+from headrace.schedule.phases.storage import of_access, packed
 
 
 def simplified(compute: Compute, names: Names) -> list[Compute]:

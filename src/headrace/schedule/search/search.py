@@ -9,19 +9,19 @@ from typing import Protocol
 from headrace.arch.cost import Work, bound
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
-from headrace.schedule.fuse import Group
 from headrace.schedule.graph import CoreClass, PerCore, TileGraph
-from headrace.schedule.homes import bytes_of, place_homes
-from headrace.schedule.local import without_local_views
-from headrace.schedule.memo import carried_over, signature
-from headrace.schedule.outline import LoopItem, Outline, flat_groups
+from headrace.schedule.phases.fuse import Group
+from headrace.schedule.phases.homes import bytes_of, place_homes
+from headrace.schedule.phases.local import without_local_views
+from headrace.schedule.phases.outline import LoopItem, Outline, flat_groups
+from headrace.schedule.phases.shape import Homes, Shape, home, shape
 from headrace.schedule.plan import Alternative, ClassPlan, PhasePlan, Plan
 from headrace.schedule.replay import class_outline
-from headrace.schedule.search_vector import Limits, describe
-from headrace.schedule.shape import Homes, Shape, home, shape
-from headrace.schedule.strategies import plans
+from headrace.schedule.search.memo import carried_over, signature
+from headrace.schedule.search.strategies import plans
+from headrace.schedule.search.vector import Limits, describe
 
-OPTIMISATIONS = ("fusion", "double-buffering", "multicast", "residency", "retiling", "overlap")
+OPTIMISATIONS = ("fusion", "double-buffering", "multicast", "residency", "retiling")
 """Names `without` may hold that concern this room; others are read elsewhere."""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from headrace.schedule.graph import Arg, CoreClass, Linear, Load, Loop, Statement, Store, TileGraph, View
-from headrace.schedule.linear import add, number, upper
+from headrace.schedule.phases.linear import add, number, upper
 
 
 def without_local_views(graph: TileGraph) -> TileGraph:

@@ -8,13 +8,13 @@ from math import ceil, prod
 from headrace.arch.cost import Port, matrix_cycles, step_cycles
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.contraction import Roles
-from headrace.schedule.multicast import distinct
-from headrace.schedule.passes import compute_ops
+from headrace.schedule.phases.contraction import Roles
+from headrace.schedule.phases.passes import compute_ops
+from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
-from headrace.schedule.pricing import rates
-from headrace.schedule.search_vector import Limits, key
-from headrace.schedule.shape import Operand, Shape
+from headrace.schedule.search.multicast import distinct
+from headrace.schedule.search.pricing import rates
+from headrace.schedule.search.vector import Limits, key
 from headrace.schedule.units import units
 
 BUBBLE_CYCLES = 60

@@ -7,8 +7,8 @@ from dataclasses import replace
 from math import prod
 
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.fuse import Group
 from headrace.schedule.graph import Access, Compute, Value
+from headrace.schedule.phases.fuse import Group
 
 
 def split(

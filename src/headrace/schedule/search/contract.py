@@ -11,13 +11,13 @@ from math import ceil
 
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.contract_cost import Choice, Space, elements, predicted, trips
-from headrace.schedule.contraction import accumulator, contracting_unit, roles
-from headrace.schedule.multicast import is_shared
+from headrace.schedule.phases.contraction import accumulator, contracting_unit, roles
+from headrace.schedule.phases.shape import Shape
 from headrace.schedule.plan import PhasePlan
-from headrace.schedule.pricing import rounded
-from headrace.schedule.search_vector import Limits, describe, key
-from headrace.schedule.shape import Shape
+from headrace.schedule.search.contract_cost import Choice, Space, elements, predicted, trips
+from headrace.schedule.search.multicast import is_shared
+from headrace.schedule.search.pricing import rounded
+from headrace.schedule.search.vector import Limits, describe, key
 
 COPIES = (16, 8, 4, 3, 2, 1)
 """Copies of streamed factors that are tried: loads issued well ahead do not wait behind stores."""

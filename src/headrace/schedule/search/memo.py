@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from headrace.schedule.multicast import groups
+from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
-from headrace.schedule.search_vector import key
-from headrace.schedule.shape import Operand, Shape
+from headrace.schedule.search.multicast import groups
+from headrace.schedule.search.vector import key
 
 
 def signature(shape: Shape, cores: int) -> tuple[object, ...]:

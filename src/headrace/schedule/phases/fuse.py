@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from headrace.schedule.bodyops import coordinate
 from headrace.schedule.graph import Access, Axis, Compute, Contraction, Dim, Scalar
+from headrace.schedule.phases.bodyops import coordinate
 
 Kind = Literal["vector", "column", "contract"]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from headrace.arch.cost import Port, StepOp, op_class, step_cycles
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import is_float, itemsize
-from headrace.schedule.bodyops import priced_entries
 from headrace.schedule.graph import Compute, Out
-from headrace.schedule.shape import Operand, Shape
+from headrace.schedule.phases.bodyops import priced_entries
+from headrace.schedule.phases.shape import Operand, Shape
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from headrace.arch.device import Device
 from headrace.schedule.graph import Linear
-from headrace.schedule.linear import values
+from headrace.schedule.phases.linear import values
 
 
 @lru_cache(maxsize=4096)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headrace.schedule.graph import Axis, Indirect, Linear, Load, Store
-from headrace.schedule.linear import add, scale
+from headrace.schedule.phases.linear import add, scale
 
 ROW = 1 << 40
 """The stride a row of a gather stands for where only the order of strides counts."""

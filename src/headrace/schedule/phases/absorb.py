@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from headrace.arch.classes import op_class
-from headrace.schedule.bodyops import priced_entries
-from headrace.schedule.fuse import Group, renamed, unified
 from headrace.schedule.graph import Access, Compute, Value
+from headrace.schedule.phases.bodyops import priced_entries
+from headrace.schedule.phases.fuse import Group, renamed, unified
 
 ISSUES = {"function": 4, "divide": 4, "special": 8}
 """Issues of the classes that cost more than one, for the budget only."""

@@ -1,0 +1,1 @@
+"""What runs together: statements made regular, grouped into phases, their iteration spaces and storage."""
