@@ -53,9 +53,6 @@ def test_machine_and_reference_agree(name):
         assert not any(run.findings.values()), run.findings
 
 
-@pytest.mark.xfail(
-    strict=True, reason="scatters of several cores count as conflicts, and their rows lack a fence"
-)
 @pytest.mark.parametrize("name", sorted(SCATTERS))
 def test_a_scatter_is_legal_and_free_of_races(name):
     _, arrays, _, _, program = _compiled(name)

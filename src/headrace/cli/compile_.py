@@ -18,6 +18,7 @@ from headrace.cli.options import (
     names,
     read_plan,
     scalars,
+    warn,
 )
 
 
@@ -40,6 +41,7 @@ def compile_(
     from headrace.schedule.plan_text import plan_text
 
     kernel = load(file, function or None)
+    warn(kernel)
     replay = read_plan(plan) if plan else None
     options = Options(names(without), effort, replay, default_scalars(kernel, scalars(arg)))
     program = compile_kernel(kernel, find_device(device, arch), options)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import HeadraceError
+
+if TYPE_CHECKING:
+    from headrace.runtime.kernel import Kernel
 from headrace.ir.files import write_bytes
 
 DeviceName = Annotated[str, typer.Option("--device", help="Preset name or architecture file.")]
@@ -68,6 +72,13 @@ def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     except Exception as error:
         hint = "write it with numpy.savez(path, x=array, …), without objects"
         raise HeadraceError(f"{path} is not a readable .npz file: {error}", hint=hint) from None
+
+
+def warn(kernel: Kernel) -> None:
+    """Print what the verifier finds doubtful in a kernel on stderr."""
+    _ = kernel.module
+    for found in kernel.warnings:
+        print(found, file=sys.stderr)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:

@@ -21,6 +21,7 @@ from headrace.cli.options import (
     read_arrays,
     read_plan,
     scalars,
+    warn,
     write_arrays,
 )
 from headrace.ir.diagnostics import HeadraceError
@@ -75,6 +76,9 @@ def run(
     if engine == "reference":
         result = _reference(file, function, arrays, values, seed, settings, strict_lx)
     else:
+        if settings:
+            hint = "an option of KTIR's meaning belongs to --engine reference"
+            raise HeadraceError(f"--set {settings[0]}: the machine has no such option", hint=hint)
         chosen = find_device(device or "spyre", arch) if device or arch or not file.is_dir() else None
         result = _machine(
             file, chosen, function, arrays, values, seed, check, trace, names(without), effort, plan
@@ -114,6 +118,7 @@ def _machine(
             )
     else:
         kernel = load(file, function or None)
+        warn(kernel)
         known = default_scalars(kernel, {**{k: v for k, v in (arrays or {}).items()}, **values})
         replay = read_plan(plan) if plan else None
         options = Options(without, effort, replay, known)
@@ -136,6 +141,7 @@ def _reference(
     from headrace.runtime.reference import run_reference
 
     kernel = load(file, function or None)
+    warn(kernel)
     known = default_scalars(kernel, {**(arrays or {}), **values})
     return run_reference(kernel, arrays, seed, known, interpreter_options(settings, strict_lx))
 

@@ -68,7 +68,7 @@ def _from_ktir(kernel: Kernel, device: Device, options: Options) -> Program:
     return Program(
         name=compiled.graph.name,
         device=device,
-        arguments=kernel.arguments,
+        arguments=kernel.arguments_for(options.scalars),
         dfir_module=compiled.dfir,
         ktdf_module=compiled.ktdf,
         ktir=kernel.text,

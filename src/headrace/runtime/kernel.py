@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.ir.arguments import Argument, arguments
-from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.files import read_text
 from headrace.ir.recognise import language
 from headrace.ir.text import parse
@@ -35,10 +35,17 @@ class Kernel:
     def module(self) -> Any:
         """The parsed and verified module; HeadraceError with every error of the text."""
         module = parse(self.text, self.file)
-        errors = [found for found in verify(module) if found.severity == "error"]
+        found = verify(module)
+        errors = [each for each in found if each.severity == "error"]
         if errors:
             raise HeadraceError(errors)
+        self.warnings.extend(each for each in found if each.severity != "error")
         return module
+
+    @cached_property
+    def warnings(self) -> list[Diagnostic]:
+        """What the verifier found doubtful; complete once the module was read."""
+        return []
 
     @cached_property
     def level(self) -> str:
@@ -59,7 +66,11 @@ class Kernel:
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:
         """What the function takes: memory, scratch and scalars, in order."""
-        return tuple(arguments(self.module, self.function))
+        return self.arguments_for({})
+
+    def arguments_for(self, scalars: Mapping[str, float | int]) -> tuple[Argument, ...]:
+        """The arguments with the extents that follow from scalar values."""
+        return tuple(arguments(self.module, self.function, scalars))
 
     def compile(
         self,

@@ -30,9 +30,10 @@ def run_reference(
             f"the reference engine interprets KTIR, this is {kernel.level}", hint="use --engine machine"
         )
     memory = Memory(MEMORY_BYTES)
-    binding = bind(kernel.arguments, inputs, memory, seed)
+    arguments = kernel.arguments_for(scalars or {})
+    binding = bind(arguments, inputs, memory, seed)
     try:
-        values = {**(scalars or {}), **binding.values(kernel.arguments)}
+        values = {**(scalars or {}), **binding.values(arguments)}
         start = time.perf_counter()
         report = interpret(kernel.module, memory, values, options or Options(), kernel.function)
         elapsed = 1e3 * (time.perf_counter() - start)

@@ -157,6 +157,8 @@ def between_cores(reaches: list[Reach]) -> Iterator[Diagnostic]:
         for b in reaches:
             if a.core == b.core or (b.touch.is_write and b.core < a.core):
                 continue
+            if a.touch.is_indirect and b.touch.is_indirect and b.touch.is_write:
+                continue  # scatters of two cores: equal targets are undefined, not wrong
             other, end = ranges[id(b)]
             key = (id(a.op), id(b.op))
             if low < end and other < high and key not in reported and _meet(a.touch, b.touch):
@@ -197,9 +199,8 @@ def _merged(touches: list[Touch]) -> list[Touch]:
     merged: list[Touch] = []
     for touch in touches:
         first, end = touch.hull()
-        box = Touch(
-            touch.view, touch.is_write, first, tuple(b - a for a, b in zip(first, end, strict=True)), ()
-        )
+        extents = tuple(b - a for a, b in zip(first, end, strict=True))
+        box = Touch(touch.view, touch.is_write, first, extents, (), touch.is_indirect)
         if merged and (joined := _join(merged[-1], box)) is not None:
             merged[-1] = joined
         else:
@@ -221,7 +222,7 @@ def _join(a: Touch, b: Touch) -> Touch | None:
         return None
     lows = tuple(low if k == d else x for k, x in enumerate(a.low))
     extents = tuple(high - low if k == d else x for k, x in enumerate(a.extents))
-    return Touch(a.view, a.is_write, lows, extents, ())
+    return Touch(a.view, a.is_write, lows, extents, (), a.is_indirect)
 
 
 def _meet(a: Touch, b: Touch) -> bool:
