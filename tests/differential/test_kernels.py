@@ -74,6 +74,11 @@ def test_tensors_larger_than_the_scratchpad_run(name: str, extents: dict[str, An
     compare(Kernel(kernel_text(name, **extents), name), "spyre")
 
 
+@pytest.mark.parametrize("columns", [2051, 161, 1921])
+def test_a_long_row_whose_tail_is_no_whole_step_is_read_to_its_end(columns: int) -> None:
+    compare(Kernel(kernel_text("softmax", rows=3, columns=columns, cores=1)), "tiny")
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_text_and_module_decode_to_equal_images(name: str) -> None:
     kernel = load(f"examples/kernels/{name}.mlir")

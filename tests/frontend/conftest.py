@@ -4,7 +4,11 @@ CPU.
 
 from __future__ import annotations
 
+import atexit
 import copy
+import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +21,10 @@ import headrace
 from headrace.frontend import launcher, session
 
 from .loop_interpreter import interpret
+
+_CACHE = tempfile.mkdtemp(prefix="headrace-inductor-")
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = _CACHE  # graphs cached by another checkout name its files
+atexit.register(shutil.rmtree, _CACHE, ignore_errors=True)
 
 ENGINES = ["machine", pytest.param("oracle", marks=pytest.mark.long)]
 

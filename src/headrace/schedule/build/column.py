@@ -93,7 +93,8 @@ class Column:
         """Emit everything for one tile of results."""
         depth = {d: self.shape.extents[d] for d in self.reduced}
         early = [o for o in self._memory() if o not in held and not self._moving(o, depth)]
-        sources = {**held, **self._load(early, origin, part.trips, number, part.tile)}
+        whole = {o: shifted(buffer, origin) for o, buffer in held.items()}
+        sources = {**whole, **self._load(early, origin, part.trips, number, part.tile)}
         unit = {self.lane: self.plan.step} if self.lane_is_reduced else {}
         pieces = parts(self.shape.extents, {d: self.plan.tile[d] for d in self.reduced}, unit)
         targets = self._targets(part, origin, number)
@@ -108,7 +109,8 @@ class Column:
                     at = {**origin, **inner}
                     late = [o for o in self._memory() if o not in sources]
                     box = {**part.tile, **piece.tile}
-                    found = {**sources, **self._load(late, at, piece.trips, count, box)}
+                    found = {o: shifted(buffer, inner) for o, buffer in sources.items()}
+                    found |= self._load(late, at, piece.trips, count, box)
                     Tile(self, part, piece, self._placed(found, at), at).accumulate(sums)
             Tile(self, part, None, self._placed(sources, origin), origin).finish(sums, targets)
         store_tile(self.phase, origin, part.tile, targets)
