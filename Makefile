@@ -23,7 +23,7 @@ test: lint
 	$(BIN)/python -m pytest -n 2 -m "not long"
 
 test-all: lint
-	$(BIN)/python -m pytest -n 2
+	HYPOTHESIS_PROFILE=searching $(BIN)/python -m pytest -n 2
 
 bench: $(STAMP)
 	$(BIN)/headrace bench
