@@ -28,6 +28,7 @@ class Outcome:
     findings: Mapping[str, list[str]] | None = None
     ratio: float | None = None
     cycles: int | None = None
+    warnings: list[Diagnostic] = field(default_factory=list)
 
     @property
     def exit_code(self) -> int:
@@ -59,7 +60,7 @@ class Outcome:
             lines.append(
                 f"cycles {self.cycles:,}" + (f", ratio to bound {self.ratio:.3f}" if self.ratio else "")
             )
-        return "\n".join(lines + faults)
+        return "\n".join([*map(str, self.warnings), *lines, *faults])
 
 
 def check_kernel(
@@ -68,7 +69,9 @@ def check_kernel(
     """Check one file; every error is in the outcome, none is raised."""
     try:
         kernel = load(file)
-        return _check(kernel, device, scalars, seed, strict_lx)
+        outcome = _check(kernel, device, scalars, seed, strict_lx)
+        outcome.warnings = kernel.warnings
+        return outcome
     except HeadraceError as error:
         return Outcome(list(error.diagnostics))
 
