@@ -5,10 +5,12 @@ The way of an image through this room: `expand` walks its programs and prices wh
 classes of alike cores; `engine` runs one core of each class (`unit`, `fifo`, `wiring`; `inflight` and
 `fluid` for what shares device memory, ports and rings) and leaps where it can: `steady` and `solve` over
 iterations of coupled streams, `rounds` over rounds of the whole schedule; `result` and `movers` account for
-every cycle, `deadlock` says who waits for whom.
+every cycle, `deadlock` says who waits for whom. With recording on, `causes` say why each moment came when it
+did, and `path` reads the critical path off them.
 """
 
+from headrace.machine.timing.path import Link, Stretch, stretches
 from headrace.machine.timing.result import Interval, Timing, UnitTime
 from headrace.machine.timing.simulate import time
 
-__all__ = ["Interval", "Timing", "UnitTime", "time"]
+__all__ = ["Interval", "Link", "Stretch", "Timing", "UnitTime", "stretches", "time"]

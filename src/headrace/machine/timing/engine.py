@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from headrace.machine.image import Group
 from headrace.machine.timing.activities import Await, Fence, Notify, Spend, Stream, Transfer
+from headrace.machine.timing.causes import Cause, after
 from headrace.machine.timing.fifo import Counter, Fifo
 from headrace.machine.timing.fold import CoreClass
 from headrace.machine.timing.inflight import InFlight
@@ -32,21 +33,34 @@ Blocked = tuple[str, Fifo]
 
 
 class Engine:
-    """One schedule: `run` simulates it to its end, or to a deadlock (then some unit is not done)."""
+    """One schedule: `run` simulates it to its end, or to a deadlock (then some unit is not done).
+
+    `is_traced` keeps slices, `is_recorded` the cause of every moment; both do without shortcuts where those
+    would leave something out, with equal times.
+    """
 
     def __init__(
-        self, classes: Sequence[CoreClass], groups: Sequence[Group], prices: Prices, is_traced: bool = False
+        self,
+        classes: Sequence[CoreClass],
+        groups: Sequence[Group],
+        prices: Prices,
+        is_traced: bool = False,
+        is_recorded: bool = False,
     ) -> None:
         self.wiring = Wiring(classes, prices)
         self.units = self.wiring.units
         self.transfers = InFlight(self.wiring, groups, self._raise_signal, self._wake)
         self.transfers.is_traced = self.is_traced = is_traced
+        self.is_recorded = is_recorded
+        if is_recorded:
+            for unit in self.units:
+                unit.record()
         self.runnable: deque[SimulatedUnit] = deque(self.units)
         self.steady = SteadyStates(self.units)
 
     def run(self) -> None:
         """Simulate until nothing can happen any more."""
-        rounds = Rounds(self.wiring, self.transfers, is_wanted=not self.is_traced)
+        rounds = Rounds(self.wiring, self.transfers, is_wanted=not (self.is_traced or self.is_recorded))
         while True:
             while self.runnable:
                 unit = self.runnable.popleft()
@@ -62,6 +76,14 @@ class Engine:
     def end(self) -> int:
         """The time of the last retired access."""
         return max((max(unit.clock, unit.settled) for unit in self.units), default=0)
+
+    @property
+    def end_cause(self) -> Cause | None:
+        """Why the end came when it did; None without recording."""
+        last = max(self.units, key=lambda unit: max(unit.clock, unit.settled), default=None)
+        if last is None:
+            return None
+        return last.settled_cause if last.settled > last.clock else last.cause
 
     def _wake(self, unit: SimulatedUnit) -> None:
         if not unit.is_queued and not unit.is_done:
@@ -96,7 +118,7 @@ class Engine:
                     if not self._fence(unit):
                         return
                 case Spend():
-                    unit.spend(activity.duration, "setup")
+                    unit.spend(activity.duration, "setup", activity)
             unit.step_over()
 
     # ---- signals -------------------------------------------------------------------------------------------
@@ -108,12 +130,18 @@ class Engine:
             return True
         if unit.pending and unit.last_issued is not None:
             unit.last_issued.signals.append((counter, unit.clock, signal.travel))
+            unit.last_issued.signal_causes.append(unit.cause)
         else:
-            self._raise_signal(counter, max(unit.clock, unit.settled) + signal.travel)
+            since = max(unit.clock, unit.settled)
+            sent = unit.settled_cause if unit.settled > unit.clock else unit.cause
+            because = after(sent, since + signal.travel, unit, "signal", signal.tag, signal.where)
+            self._raise_signal(counter, since + signal.travel, because)
         return True
 
-    def _raise_signal(self, counter: Counter, time: int) -> None:
+    def _raise_signal(self, counter: Counter, time: int, because: Cause | None) -> None:
         counter.times.append(time)
+        if because is not None:
+            counter.causes.append(because)
         receiver = self.units[counter.receiver]
         if receiver.waits_for == ("signal", counter):
             self._wake(receiver)
@@ -123,20 +151,21 @@ class Engine:
         if not counter.times:
             unit.waits_for = ("signal", counter)
             return False
-        unit.wait_until(counter.times.popleft(), "signal")
+        because = counter.causes.popleft() if counter.causes else None
+        unit.wait_until(counter.times.popleft(), "signal", because)
         return True
 
     def _fence(self, unit: SimulatedUnit) -> bool:
         if unit.pending:
             unit.waits_for = ("transfers", None)
             return False
-        unit.wait_until(unit.settled, "input")
+        unit.wait_until(unit.settled, "input", unit.settled_cause)
         return True
 
     # ---- streams -------------------------------------------------------------------------------------------
     def _open(self, unit: SimulatedUnit, stream: Stream) -> None:
         unit.count_traffic(stream.bytes)
-        unit.spend(stream.setup, "setup")
+        unit.spend(stream.setup, "setup", stream)
         phases, shape = self.wiring.bind(unit, stream)
         unit.stream = Running(phases, shape, stream.count, unit.clock, stream)
 
@@ -146,8 +175,9 @@ class Engine:
             unit.slices.append((running.began, unit.clock, stream.label, stream.where))
         if unit.is_mover:
             unit.program.append((running.began, unit.clock, "busy"))
-        unit.spend(stream.drain, "busy")
-        unit.settled = max(unit.settled, unit.clock + stream.settle)
+        unit.spend(stream.drain, "busy", stream)
+        settled = unit.clock + stream.settle
+        unit.settle(settled, after(unit.cause, settled, unit, "latency", stream.label, stream.where))
         unit.stream = None
         unit.step_over()
 
@@ -162,13 +192,16 @@ class Engine:
             return True
         while True:
             takes, cost, gives = running.phases[running.phase]
-            running.start = max(running.start, unit.clock)
+            if unit.clock >= running.start:
+                running.start, running.anchor = unit.clock, unit.cause
             blocked = self._take(unit, running, takes, cost) or self._give(unit, running, gives)
             if blocked is not None:
                 unit.waits_for = blocked
                 return False
             unit.spent["busy"] += cost
             unit.clock = running.start + cost
+            if running.anchor is not None:
+                unit.cause = _did(unit, running, unit.clock)
             running.taken = running.given = 0
             running.phase += 1
             if running.phase == len(running.phases):
@@ -195,7 +228,13 @@ class Engine:
             if arrival > running.start:
                 unit.spent["input"] += arrival - running.start
                 running.start = arrival
+                if running.anchor is not None:
+                    running.anchor = after(fifo.arrival_causes[0], arrival, unit, "queue")
             fifo.receive(running.start, unit.clock, cost)
+            if running.anchor is not None:
+                fifo.arrival_causes.popleft()
+                if fifo.capacity is not None:
+                    fifo.return_causes.append(_did(unit, running, fifo.returns[-1][0]))
             running.taken += 1
             self._touch(fifo.sender, "space", fifo)
         return None
@@ -210,13 +249,21 @@ class Engine:
             if room > running.start:
                 unit.spent["space"] += room - running.start
                 running.start = room
-            fifo.send(running.start + offset + latency, duration, granules)
+                if running.anchor is not None:
+                    running.anchor = fifo.free_cause
+            arrival = running.start + offset + latency
+            fifo.send(arrival, duration, granules)
+            if running.anchor is not None:
+                sent = _did(unit, running, running.start + offset)
+                fifo.arrival_causes.append(after(sent, arrival, unit, "latency", "queue"))
             running.given += 1
             self._touch(fifo.receiver, "input", fifo)
         return None
 
     def _look_ahead(self, unit: SimulatedUnit, running: Running) -> None:
         """Let the streams coupled to this one jump as far as can be told."""
+        if self.is_recorded:
+            return
         if unit.is_compute and running.left > 1 and running.looks < LOOKS and not running.is_led:
             running.looks += 1
             for moved in self.steady.look(unit):
@@ -230,3 +277,9 @@ class Engine:
             if unit.waits_for is not None and unit.waits_for[1] is fifo and unit.waits_for[0] == cause:
                 unit.waits_for = None
                 self._wake(unit)
+
+
+def _did(unit: SimulatedUnit, running: Running, time: int) -> Cause | None:
+    """The cause of a moment inside a phase: what decided its start, then the unit's own work."""
+    stream = running.stream
+    return after(running.anchor, time, unit, "busy", stream.label, stream.where)

@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from headrace.machine.timing.causes import Cause
+
 
 class Fifo:
     """One channel. Room is counted in granules; a message longer than the queue passes through in pieces.
 
     `arrivals` holds (first granule there, duration, granules) of the messages not yet received; `returns`
-    holds (time, granules) given back by the receiver and not yet used by the sender.
+    holds (time, granules) given back by the receiver and not yet used by the sender. With recording on,
+    `arrival_causes` and `return_causes` go with them, and `free_cause` with `free_since`.
     """
 
     __slots__ = (
+        "arrival_causes",
         "arrivals",
         "capacity",
         "free",
+        "free_cause",
         "free_since",
         "number",
         "receiver",
+        "return_causes",
         "returned",
         "returns",
         "sender",
@@ -35,6 +41,9 @@ class Fifo:
         self.free = capacity or 0
         self.free_since = 0
         self.returned = 0
+        self.arrival_causes: deque[Cause | None] = deque()
+        self.return_causes: deque[Cause | None] = deque()
+        self.free_cause: Cause | None = None
 
     def has_room(self, granules: int) -> bool:
         """Return whether it is known when `granules` (at most the capacity) are free."""
@@ -49,6 +58,9 @@ class Fifo:
             time, given = self.returns.popleft()
             self.free += given
             self.returned -= given
+            if self.return_causes:
+                cause = self.return_causes.popleft()
+                self.free_cause = cause if time >= self.free_since else self.free_cause
             self.free_since = max(self.free_since, time)
         self.free -= wanted
         return self.free_since
@@ -102,14 +114,17 @@ class Fifo:
 
 
 class Counter:
-    """Signals from one unit to another: times at which those not yet awaited become visible."""
+    """Signals from one unit to another: times at which those not yet awaited become visible, with their
+    causes if these are recorded.
+    """
 
-    __slots__ = ("receiver", "sender", "times")
+    __slots__ = ("causes", "receiver", "sender", "times")
 
     def __init__(self, sender: int, receiver: int) -> None:
         self.sender = sender
         self.receiver = receiver
         self.times: deque[int] = deque()
+        self.causes: deque[Cause | None] = deque()
 
     def shift(self, ticks: int) -> None:
         """Move all times by `ticks`."""

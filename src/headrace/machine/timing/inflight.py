@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from headrace.arch.routes import link_rate
 from headrace.machine.image import Group
 from headrace.machine.timing.activities import Transfer
+from headrace.machine.timing.causes import Cause, after
 from headrace.machine.timing.fifo import Counter
 from headrace.machine.timing.fluid import UNIT, Fluid, Kind, ceiling
 from headrace.machine.timing.unit import Descriptor, SimulatedUnit
@@ -32,7 +33,7 @@ class InFlight:
         self,
         wiring: Wiring,
         groups: Sequence[Group],
-        raise_signal: Callable[[Counter, int], None],
+        raise_signal: Callable[[Counter, int, Cause | None], None],
         wake: Callable[[SimulatedUnit], None],
     ) -> None:
         self.wiring, self.groups = wiring, groups
@@ -49,8 +50,8 @@ class InFlight:
     def issue(self, unit: SimulatedUnit, transfer: Transfer) -> None:
         """Append a descriptor to a unit's queue."""
         unit.count_traffic(transfer.traffic)
-        unit.spend(transfer.setup, "setup")
-        descriptor = Descriptor(transfer, unit.clock, unit)
+        unit.spend(transfer.setup, "setup", transfer)
+        descriptor = Descriptor(transfer, unit.clock, unit, cause=unit.cause)
         unit.queue.append(descriptor)
         unit.last_issued = descriptor
         unit.pending += 1
@@ -77,7 +78,11 @@ class InFlight:
         """Schedule the oldest descriptor of a unit, or let it meet the other members of its group."""
         unit, transfer = descriptor.unit, descriptor.transfer
         descriptor.is_offered = True
-        descriptor.began = max(descriptor.issued + transfer.meeting, unit.engine_free)
+        asked = descriptor.issued + transfer.meeting
+        descriptor.began = max(asked, unit.engine_free)
+        if descriptor.cause is not None:
+            since = after(descriptor.cause, asked, unit, "meeting", "multicast", transfer.where)
+            descriptor.cause = since if asked >= unit.engine_free else unit.free_cause
         if not transfer.group:
             self._schedule([descriptor])
             return
@@ -109,9 +114,10 @@ class InFlight:
 
     def _schedule(self, members: list[Descriptor]) -> None:
         self._serial += 1
-        start = max(descriptor.began for descriptor in members)
+        last = max(members, key=lambda descriptor: descriptor.began)
+        start, cause = last.began, last.cause
         for descriptor in members:
-            descriptor.began = start
+            descriptor.began, descriptor.cause = start, cause
         heapq.heappush(self.starts, (start, self._serial, members))
 
     # ---- while and after it moves --------------------------------------------------------------------------
@@ -138,15 +144,25 @@ class InFlight:
         if self.is_traced:
             unit.slices.append((descriptor.began, time, LABELS[transfer.side], transfer.where))
         unit.engine_free = time
-        unit.settled = max(unit.settled, time + transfer.latency if transfer.bytes else time)
+        settled = time + transfer.latency if transfer.bytes else time
+        unit.free_cause = moved = _moved(descriptor, alone, time)
+        unit.settle(settled, after(moved, settled, unit, "latency", LABELS[transfer.side], transfer.where))
         unit.pending -= 1
         unit.queue.popleft()
-        for counter, earliest, travel in descriptor.signals:
-            self.raise_signal(counter, max(earliest, unit.settled) + travel)
+        self._signal(descriptor)
         if unit.queue:
             self._offer(unit.queue[0])
         if unit.waits_for is not None and unit.waits_for[0] == "transfers" and not unit.pending:
             self.wake(unit)
+
+    def _signal(self, descriptor: Descriptor) -> None:
+        """Raise the signals that travel behind a transfer."""
+        unit = descriptor.unit
+        causes = descriptor.signal_causes
+        for (counter, earliest, travel), sent in zip(descriptor.signals, causes, strict=True):
+            since = max(earliest, unit.settled)
+            before = unit.settled_cause if unit.settled >= earliest else sent
+            self.raise_signal(counter, since + travel, after(before, since + travel, unit, "signal"))
 
     def _ports(self, descriptor: Descriptor) -> list[Resource]:
         """Core ports a transfer shares with other units."""
@@ -168,6 +184,15 @@ class InFlight:
             return [(("ring", transfer.step), hops)]
         source = (one.cores[0] + transfer.cores) % cores
         return [(("ring", transfer.step, (source + transfer.step * k) % cores), 1) for k in range(hops)]
+
+
+def _moved(descriptor: Descriptor, alone: int, end: int) -> Cause | None:
+    """The cause of a transfer's end: its data at the unit's own rate, then what sharing added."""
+    unit, transfer = descriptor.unit, descriptor.transfer
+    what, where = LABELS[transfer.side], transfer.where
+    own = min(end, descriptor.began + alone)
+    data = after(descriptor.cause, own, unit, "transfer", what, where)
+    return after(data, end, unit, "bandwidth", what, where)
 
 
 def capacities(wiring: Wiring) -> dict[Hashable, int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from headrace.ir.diagnostics import Location
 from headrace.machine.timing.movers import spent
+from headrace.machine.timing.path import Link
 from headrace.machine.timing.ticks import TICKS, cycles
 from headrace.machine.timing.unit import CAUSES, SimulatedUnit
 
@@ -45,7 +46,10 @@ class Interval:
 
 @dataclass(frozen=True)
 class Timing:
-    """A timed run. `cycles` go from the first instruction to the last retired access."""
+    """A timed run. `cycles` go from the first instruction to the last retired access.
+
+    `path` is the critical path, empty unless it was recorded.
+    """
 
     cycles: int
     units: dict[str, UnitTime] = field(default_factory=dict)
@@ -54,6 +58,7 @@ class Timing:
     intervals: tuple[Interval, ...] = ()
     classes: int = 0
     cores: int = 0
+    path: tuple[Link, ...] = ()
 
 
 def unit_times(runs: Sequence[tuple[Iterable[SimulatedUnit], int]]) -> dict[str, UnitTime]:

@@ -11,6 +11,7 @@ from headrace.machine.timing.engine import Engine
 from headrace.machine.timing.expand import Trips, expand
 from headrace.machine.timing.fold import fold
 from headrace.machine.timing.footprint import peak_bytes
+from headrace.machine.timing.path import critical_path
 from headrace.machine.timing.prices import Prices
 from headrace.machine.timing.result import BYTES, Interval, Timing, unit_times
 from headrace.machine.timing.ticks import TICKS, cycles
@@ -23,16 +24,17 @@ def time(
     trips: Trips | None = None,
     is_traced: bool = False,
     is_folding: bool = True,
+    is_recorded: bool = False,
 ) -> Timing:
     """Return the timing of an image on a device.
 
     `scalars` gives the run-time arguments (only sizes and the alignment of addresses matter), `trips` the
     counts `execute` took where control depends on loaded values. Raises HeadraceError for a deadlock
     (naming who waits for whom) and for ops the device cannot price. `is_folding` False simulates every core
-    by itself, with equal results.
+    by itself, with equal results. `is_recorded` adds the critical path (and runs every step to find it).
     """
     engines = [
-        _simulate(schedule, image, scalars, device, trips, is_traced, is_folding)
+        _simulate(schedule, image, scalars, device, trips, is_traced, is_folding, is_recorded)
         for schedule in image.schedules
     ]
     total: dict[str, int] = dict.fromkeys(BYTES, 0)
@@ -50,6 +52,7 @@ def time(
         _intervals(engines) if is_traced else (),
         max((len(engine.wiring.classes) for engine in engines), default=0),
         max((len(engine.wiring.class_of) for engine in engines), default=0),
+        critical_path(engines) if is_recorded else (),
     )
 
 
@@ -61,10 +64,12 @@ def _simulate(
     trips: Trips | None,
     is_traced: bool,
     is_folding: bool,
+    is_recorded: bool,
 ) -> Engine:
     prices = Prices(device, {program.kind for program in schedule.programs})
     parts = [part for program in schedule.programs for part in expand(program, image, prices, scalars, trips)]
-    engine = Engine(fold(parts, image.groups, device.cores, is_folding), image.groups, prices, is_traced)
+    classes = fold(parts, image.groups, device.cores, is_folding)
+    engine = Engine(classes, image.groups, prices, is_traced, is_recorded)
     engine.run()
     check_finished(engine)
     return engine

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from headrace.machine.timing.activities import Activity, Body, Repeat, Stream, Transfer
+from headrace.machine.timing.causes import NOWHERE, Cause, after
 from headrace.machine.timing.fifo import Counter, Fifo
 from headrace.machine.timing.fold import Role
 
@@ -17,7 +18,10 @@ CAUSES = ("busy", "input", "space", "signal", "bandwidth", "setup")
 
 @dataclass(eq=False)
 class Descriptor:
-    """A transfer a unit has issued at `issued`; `signals` travel behind it: (counter, earliest, travel)."""
+    """A transfer a unit has issued at `issued`; `signals` travel behind it: (counter, earliest, travel).
+
+    With recording on, `cause` is that of `issued`, then of `began`, and `signal_causes` those of the signals.
+    """
 
     transfer: Transfer
     issued: int
@@ -25,6 +29,8 @@ class Descriptor:
     signals: list[tuple[Counter, int, int]] = field(default_factory=list)
     is_offered: bool = False
     began: int = 0
+    cause: Cause | None = None
+    signal_causes: list[Cause | None] = field(default_factory=list)
 
 
 Ready = tuple[list[tuple[Fifo, bool]], int, list[tuple[Fifo, int, int, int, int]]]
@@ -37,7 +43,7 @@ class Running:
     when solving ahead failed, `is_led` when another unit leads the component.
 
     `taken` and `given` count the messages of the current phase, `start` is when it can start as far as
-    known.
+    known, and `anchor` (with recording on) the moment that decided it.
     """
 
     phases: list[Ready]
@@ -53,6 +59,7 @@ class Running:
     seen: Any = None
     is_stubborn: bool = False
     is_led: bool = False
+    anchor: Cause | None = None
 
     @cached_property
     def fifos(self) -> tuple[Fifo, ...]:
@@ -66,7 +73,7 @@ class SimulatedUnit:
     """State of one unit of one class of cores. `clock` is the time until which its program has run.
 
     A mover's data moves while its program goes on or waits: its time is accounted from the intervals of
-    both.
+    both. The causes are those of `clock`, `settled` and `engine_free`; None without recording.
     """
 
     def __init__(self, number: int, group: int, role: Role, body: Body, multiplicity: int) -> None:
@@ -94,6 +101,13 @@ class SimulatedUnit:
         self.moves: list[tuple[int, int, int]] = []
         self.skipped: dict[str, int] = {}
         self.slices: list[tuple[int, int, str, Any]] = []
+        self.cause: Cause | None = None
+        self.settled_cause: Cause | None = None
+        self.free_cause: Cause | None = None
+
+    def record(self) -> None:
+        """Begin to record causes, before anything has happened."""
+        self.cause = self.settled_cause = self.free_cause = Cause(0, None, self, "start")
 
     def next_activity(self) -> Activity | None:
         """Return the activity the program stands at, None at its end; repeats are entered and left on the
@@ -121,21 +135,30 @@ class SimulatedUnit:
         """The activity the program stands at is done."""
         self.stack[-1][1] += 1
 
-    def wait_until(self, time: int, cause: str) -> None:
-        """Stall until `time` for a reason."""
+    def wait_until(self, time: int, cause: str, because: Cause | None = None) -> None:
+        """Stall until `time` for a reason; `because` is the cause of that moment."""
         if time > self.clock:
             self.spent[cause] += time - self.clock
             if self.is_mover:
                 self.program.append((self.clock, time, cause))
             self.clock = time
+            self.cause = because
 
-    def spend(self, duration: int, cause: str) -> None:
-        """Be occupied for a duration."""
+    def spend(self, duration: int, cause: str, activity: Any = None) -> None:
+        """Be occupied for a duration by an activity."""
         if duration:
             self.spent[cause] += duration
             if self.is_mover:
                 self.program.append((self.clock, self.clock + duration, cause))
             self.clock += duration
+            if self.cause is not None:
+                what, where = getattr(activity, "label", ""), getattr(activity, "where", NOWHERE)
+                self.cause = after(self.cause, self.clock, self, cause, what, where)
+
+    def settle(self, time: int, because: Cause | None) -> None:
+        """What the unit moved is in memory at `time` at the earliest."""
+        if time >= self.settled:
+            self.settled, self.settled_cause = time, because
 
     def count_traffic(self, entries: tuple[tuple[str, int], ...]) -> None:
         """Add bytes moved."""
