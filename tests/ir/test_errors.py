@@ -111,12 +111,12 @@ def test_a_wrong_line_is_reported_where_it_is_wrong(line, column, message, hint)
 OTHERS = [
     ("func.func @f() {\n  return", "2:9", "expected an operation or '}', but found end of text"),
     ("func.func @f() {\n  return )\n}", "2:10", "expected an operation or '}', but found ')'"),
-    ("func.func @f() attributes {x = #nope} {\n  return\n}", "1:37", "undefined symbol alias '#nope'"),
-    ("#a = affine_map<(d0) -> (d0)>\n#a = affine_map<(d0) -> (d0)>", "2:4", "re-declaration of alias '#a'"),
+    ("func.func @f() attributes {x = #nope} {\n  return\n}", "1:32", "undefined symbol alias '#nope'"),
+    ("#a = affine_map<(d0) -> (d0)>\n#a = affine_map<(d0) -> (d0)>", "2:1", "re-declaration of alias '#a'"),
     ("func.func private @f(!dataflow.custom<mxfp9>)", "1:39", "unknown word 'mxfp9'"),
     ("ktdf_arch.device @d {\n  group share(%m) {\n  }\n}", "2:15", "use of undefined value %m"),
     ('ktdf_arch.device @d {\n  %m = memory @a {id = "b"}\n}', "2:18", "id is given twice"),
-    ("ktdf_arch.device @d {\n  %m = memory #M\n}", "3:1", "undefined symbol alias '#M'"),
+    ("ktdf_arch.device @d {\n  %m = memory #M\n}", "2:15", "undefined symbol alias '#M'"),
     (
         "func.func private @f() attributes {m = #ktdf_arch.map<1 = 2, 1 = 3>}",
         "1:62",

@@ -269,7 +269,7 @@ FUNCTIONS: list[tuple[str, str]] = [
     ("func.func @k() attributes {grid = [4]} {\n  §%x:3 = ktdp.get_compute_tile_id : index, index\n  return\n}", "has 2 results, but 3 names are given"),
     ("func.func @k() {\n  §%i = arith.constant 1 : i32\n  return %i : index\n}".replace("§%i = arith.constant 1 : i32\n  return ", "%i = arith.constant 1 : i32\n  return §"), "operand is used with type index"),
     ("func.func @k() {\n  return\n§", "expected an operation or '}', but found end of text"),
-    ("func.func @k() attributes {m = #nothing§} {\n  return\n}", "undefined symbol alias '#nothing'"),
+    ("func.func @k() attributes {m = §#nothing} {\n  return\n}", "undefined symbol alias '#nothing'"),
 ]  # fmt: skip
 
 

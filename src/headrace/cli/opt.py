@@ -31,6 +31,9 @@ def opt(
         str, typer.Option("--emit", metavar="ktir|ktdf|dfir", help="Level to print (default: the file's).")
     ] = "",
     generic: Annotated[bool, typer.Option("--generic", help="Print MLIR's generic form.")] = False,
+    g1: Annotated[
+        bool, typer.Option("--g1", help="Memory spaces in the spelling before August 2026.")
+    ] = False,
     device: DeviceName = "spyre",
     arch: ArchChanges = [],  # noqa: B006
     function: Annotated[str, typer.Option("--function", help="Which function of the module.")] = "",
@@ -53,7 +56,7 @@ def opt(
                 f"{file} is {kernel.level}, {emit} is above it", hint="emit its own level or a lower one"
             )
         module = _lowered(kernel, emit, find_device(device, arch), scalars(arg), names(without), effort)
-    print(print_module(module, generic), end="")
+    print(print_module(module, generic, g1), end="")
     return 0
 
 

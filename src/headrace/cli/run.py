@@ -140,10 +140,11 @@ def _reference(
     from headrace.runtime.kernel import load
     from headrace.runtime.reference import run_reference
 
-    kernel = load(file, function or None)
+    options = interpreter_options(settings, strict_lx)
+    kernel = load(file, function or None, is_masked=options.bounds == "mask")
     warn(kernel)
     known = default_scalars(kernel, {**(arrays or {}), **values})
-    return run_reference(kernel, arrays, seed, known, interpreter_options(settings, strict_lx))
+    return run_reference(kernel, arrays, seed, known, options)
 
 
 def _write(result: Run, outputs: Path | None, trace: Path | None, html: Path | None) -> None:

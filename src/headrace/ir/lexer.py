@@ -10,6 +10,8 @@ from xdsl.utils.lexer import Span, Token
 from xdsl.utils.mlir_lexer import MLIRLexer
 from xdsl.utils.mlir_lexer import MLIRTokenKind as Kind
 
+from headrace.ir.faults import Fault
+
 _PUNCTUATION = {
     ":": Kind.COLON, ",": Kind.COMMA, "(": Kind.L_PAREN, ")": Kind.R_PAREN, "}": Kind.R_BRACE,
     "[": Kind.L_SQUARE, "]": Kind.R_SQUARE, "<": Kind.LESS, ">": Kind.GREATER, "=": Kind.EQUAL,
@@ -23,7 +25,7 @@ _MASTER = re.compile(
     r"(?:\s++|//[^\n]*+)*+"
     r"(?:(?P<word>[a-zA-Z_][a-zA-Z0-9_$.]*+)"
     r"|(?P<mark>->|[:,()}\[\]<>=+/*?|-]|\{(?!-\#))"
-    r"|(?P<name>[#!^%](?:[0-9]++|[a-zA-Z$._-][a-zA-Z0-9$._-]*+))"
+    r"|(?P<name>(?!\#-\})[#!^%](?:[0-9]++|[a-zA-Z$._-][a-zA-Z0-9$._-]*+))"
     r"|(?P<digits>[0-9]++(?![.x0-9]|[eE][-+0-9]))"
     r'|(?P<string>"[^"\\\n]*+"))',
     re.ASCII,
@@ -63,7 +65,9 @@ class FastLexer(MLIRLexer):
         position = int(self.pos)  # type: ignore[has-type]
         match = _MASTER.match(self.input.content, position)
         if match is None:  # floats, hexadecimal, escapes, `@name`, `...`, the end of the text
-            self._check_string(position)
+            start = self._after_space(position)
+            self._check_string(start)
+            self._check_name(start)
             return super().lex()
         group = str(match.lastgroup)
         start, end = match.span(group)
@@ -79,11 +83,20 @@ class FastLexer(MLIRLexer):
             kind = Kind.INTEGER_LIT if group == "digits" else Kind.STRING_LIT
         return FastToken(kind, start, end, self.input, text)
 
-    def _check_string(self, position: int) -> None:
-        """Raise ParseError when a string starts at `position` (or `@"name"`) and does not end on its line."""
+    def _after_space(self, position: int) -> int:
+        space = _SPACE.match(self.input.content, position)
+        return space.end() if space else position
+
+    def _check_string(self, start: int) -> None:
+        """Raise ParseError when a string starts here (or `@"name"`) and does not end on its line."""
         content = self.input.content
-        space = _SPACE.match(content, position)
-        start = space.end() if space else position
         quote = start + 1 if content.startswith("@", start) else start
         if content.startswith('"', quote) and _STRING.match(content, quote) is None:
             raise ParseError(Span(quote, quote + 1, self.input), "string without closing quote")
+
+    def _check_name(self, start: int) -> None:
+        """Raise Fault for a mark of names without a name: `%a % 4`."""
+        mark = self.input.content[start : start + 1]
+        if mark in _PREFIX and not self.input.content.startswith("#-}", start):
+            hint = "a remainder is written mod" if mark == "%" else ""
+            raise Fault(Span(start, start + 1, self.input), f"expected a name after '{mark}'", hint)

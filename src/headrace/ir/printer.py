@@ -26,6 +26,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
 
 from headrace.ir.affine import map_text, set_text
+from headrace.ir.ktdp.spaces import MemorySpaceAttr
 
 # Ops whose direct children are written without the prefix of their dialect.
 _ELIDED = {"func.func": "func.", "ktdf_arch.device": "ktdf_arch.", "ktdf_arch.group": "ktdf_arch."}
@@ -35,8 +36,9 @@ _PLACEHOLDER = re.compile("\x01([0-9]+)\x02")
 class TextPrinter(Printer):
     """Prints one module; use `headrace.ir.text.print_module`."""
 
-    def __init__(self, generic: bool = False) -> None:
+    def __init__(self, generic: bool = False, has_older_spaces: bool = False) -> None:
         super().__init__(StringIO(), print_generic_format=generic)
+        self._has_older_spaces = has_older_spaces
         self._used: dict[str, int] = {}
         self._opened: list[list[str]] = [[]]
         self._next = 0
@@ -54,6 +56,8 @@ class TextPrinter(Printer):
             self.print_string(self._mark(attribute))
         elif isinstance(attribute, ArrayAttr):
             self._print_array(attribute)
+        elif self._has_older_spaces and isinstance(attribute, MemorySpaceAttr):
+            super().print_attribute(attribute.older_form())
         else:
             super().print_attribute(attribute)
 

@@ -32,6 +32,11 @@ def at(parser: Parser, text: str) -> bool:
     return bool(parser._current_token.text == text)
 
 
+def at_word(parser: Parser) -> bool:
+    """True when the next token is a bare word."""
+    return bool(parser._current_token.kind is MLIRTokenKind.BARE_IDENT)
+
+
 def at_alias(parser: Parser) -> bool:
     """True when the next token is `#name`."""
     return bool(parser._current_token.kind is MLIRTokenKind.HASH_IDENT)
@@ -151,16 +156,18 @@ def integer(value: int) -> IntegerAttr[Any]:
 
 
 def subscripts(
-    parser: Parser, delimiter: Any = Parser.Delimiter.SQUARE
+    parser: Parser, delimiter: Any = Parser.Delimiter.SQUARE, has_symbols: bool = True
 ) -> tuple[AffineMap, list[UnresolvedOperand]]:
     """`[%i + 3, 0, symbol(%s)]` as (map, operands): one dim per distinct name in order of first use, then
-    symbols.
+    symbols; without `has_symbols` a `symbol(%s)` is a dim like any other.
     """
-    return _subscripts(parser, lambda read: parser.parse_comma_separated_list(delimiter, read))
+    return _subscripts(parser, lambda read: parser.parse_comma_separated_list(delimiter, read), has_symbols)
 
 
 def _subscripts(
-    parser: Parser, gather: Callable[[Callable[[], AffineExpr]], list[AffineExpr]]
+    parser: Parser,
+    gather: Callable[[Callable[[], AffineExpr]], list[AffineExpr]],
+    has_symbols: bool,
 ) -> tuple[AffineMap, list[UnresolvedOperand]]:
     reader = AffineSyntax(parser._parser_state)
     dims: dict[tuple[str, int], int] = {}
@@ -183,7 +190,9 @@ def _subscripts(
         if token.kind is MLIRTokenKind.BARE_IDENT and token.text == "symbol":
             parser.parse_keyword("symbol")
             with parser.in_parens():
-                return AffineSymExpr(position(symbols, symbol_operands))
+                if has_symbols:
+                    return AffineSymExpr(position(symbols, symbol_operands))
+                return AffineDimExpr(position(dims, dim_operands))
         return None
 
     results = gather(lambda: reader.expression(leaf))
@@ -216,7 +225,7 @@ def value_name(printer: Printer, value: SSAValue) -> str:
 
 def one_subscript(parser: Parser) -> tuple[AffineMap, list[UnresolvedOperand]]:
     """One affine expression of SSA values without brackets."""
-    return _subscripts(parser, lambda read: [read()])
+    return _subscripts(parser, lambda read: [read()], has_symbols=False)
 
 
 # -- index lists -------------------------------------------------------------------------------------------

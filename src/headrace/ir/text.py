@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +11,11 @@ from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, ModuleO
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import ParseError
 
-from headrace.ir.context import context, known_names
+from headrace.ir.context import context
 from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
+from headrace.ir.faults import hint
 from headrace.ir.files import read_text
-from headrace.ir.parser import TextParser, UndefinedValue, UnknownName, UnknownWord, span_start
+from headrace.ir.parser import TextParser, span_start
 from headrace.ir.printer import TextPrinter
 
 
@@ -38,9 +38,12 @@ def parse(text: str, file: str = "<text>") -> ModuleOp:
             raise HeadraceError(_stumble(error, parser, text, file)) from None
 
 
-def print_module(module: Operation, generic: bool = False) -> str:
-    """Canonical text of `module` (custom syntax, or MLIR's generic form)."""
-    return TextPrinter(generic).text(module)
+def print_module(module: Operation, generic: bool = False, has_older_spaces: bool = False) -> str:
+    """Canonical text of `module` (custom syntax, or MLIR's generic form).
+
+    `has_older_spaces`: memory spaces as `#ktdp.spyre_memory_space<HBM>`, for tools from before August 2026.
+    """
+    return TextPrinter(generic, has_older_spaces).text(module)
 
 
 def load_file(path: str | Path) -> ModuleOp:
@@ -99,37 +102,7 @@ def _stumble(error: Exception, parser: TextParser | None, text: str, file: str) 
 
 def _syntax(error: ParseError, text: str, file: str) -> Diagnostic:
     where = _place(text, file, span_start(error))
-    return Diagnostic(_lower(error.msg), where, hint=_hint(error))
-
-
-# Spellings of older drafts and of other tools, and what to write instead.
-_FORMER = {
-    "fp16": "write f16",
-    "fp32": "write f32",
-    "float16": "write f16",
-    "float32": "write f32",
-    "/": "write floordiv",
-    "ktdp.coreid": "write ktdp.get_compute_tile_id",
-    "ktdp.reduce": "write ktdp.inter_tile_produce and ktdp.inter_tile_reduce",
-    "ktdp.transfer": "write ktdp.inter_tile_produce and ktdp.inter_tile_consume",
-}
-
-
-def _hint(error: ParseError) -> str:
-    if isinstance(error, UnknownName):
-        if error.name.startswith("ktir."):
-            return f"the dialect is called ktdp now: ktdp.{error.name.removeprefix('ktir.')}"
-        return _FORMER.get(error.name) or _close(error.name, known_names())
-    if isinstance(error, UnknownWord):
-        return _close(error.name, error.words)
-    if isinstance(error, UndefinedValue):
-        return _close(error.name, list(error.known), "%")
-    return _FORMER.get(error.span.text, "")
-
-
-def _close(name: str, known: list[str], sigil: str = "") -> str:
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
-    return "did you mean " + " or ".join(sigil + n for n in near) + "?" if near else ""
+    return Diagnostic(_lower(error.msg), where, hint=hint(error))
 
 
 def _lower(message: str) -> str:

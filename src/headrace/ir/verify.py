@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -12,15 +12,18 @@ from headrace.ir.rules import RULES, Scope
 from headrace.ir.text import location
 
 
-def verify(module: Operation) -> list[Diagnostic]:
+def verify(module: Operation, is_masked: bool = False) -> list[Diagnostic]:
     """Every violated rule of every op and what is likely not meant (severity "warning"), then every use its
     definition does not dominate; empty when well-formed.
+
+    `is_masked`: what lies outside of a view reads 0 and writes nothing (option bounds=mask), so an access
+    tile outside of its view is a warning, not an error.
     """
     found: list[Diagnostic] = []
     broken: set[Operation] = set()
-    scope = Scope()
+    scope = Scope(is_masked)
     for op in module.walk():
-        wrong = [d for d in (_check(op), _check_numbers(op)) if d is not None]
+        wrong = [d for d in (_repeated(op) or _check(op), _check_numbers(op)) if d is not None]
         if wrong:
             found += wrong
             broken.add(op)
@@ -42,6 +45,20 @@ def _check_numbers(op: Operation) -> Diagnostic | None:
         if isinstance(number, IntegerAttr) and isinstance(number.type, IndexType):
             if not -(1 << 63) <= number.value.data < 1 << 63:
                 return Diagnostic(f"{number.value.data} does not fit 64 bits", location(op), op.name)
+    return None
+
+
+def _repeated(op: Operation) -> Diagnostic | None:
+    """The first op that takes a name which another one before it has; xDSL says it without a place."""
+    if not isinstance(op, ModuleOp):
+        return None
+    seen: set[str] = set()
+    for inner in op.body.block.ops:
+        name = inner.properties.get("sym_name")
+        if isinstance(name, StringAttr):
+            if name.data in seen:
+                return Diagnostic(f"the name @{name.data} is taken", location(inner), inner.name)
+            seen.add(name.data)
     return None
 
 

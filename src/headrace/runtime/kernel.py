@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Kernel:
     """A module of KTIR, KTDF or DFIR: its text, the file it came from, and which function is meant (None:
-    the one).
+    the one). `is_masked`: it may name what lies outside of a view (option bounds=mask).
     """
 
     text: str
     file: str = "<text>"
     function: str | None = None
+    is_masked: bool = False
 
     @cached_property
     def module(self) -> Any:
         """The parsed and verified module; HeadraceError with every error of the text."""
         module = parse(self.text, self.file)
-        found = verify(module)
+        found = verify(module, self.is_masked)
         errors = [each for each in found if each.severity == "error"]
         if errors:
             raise HeadraceError(errors)
@@ -86,14 +87,14 @@ class Kernel:
         return compile_kernel(self, device, Options(tuple(without), effort, plan, dict(scalars or {})))
 
 
-def load(path_or_text: str | Path, function: str | None = None) -> Kernel:
+def load(path_or_text: str | Path, function: str | None = None, is_masked: bool = False) -> Kernel:
     """The kernel in a file, or in a text that has more than one line; HeadraceError when there is no such
     file.
     """
     if isinstance(path_or_text, str) and "\n" in path_or_text:
-        return Kernel(path_or_text, function=function)
+        return Kernel(path_or_text, function=function, is_masked=is_masked)
     path = Path(path_or_text)
-    return Kernel(read_text(path), str(path), function)
+    return Kernel(read_text(path), str(path), function, is_masked)
 
 
 def interpret(kernel: Kernel, **inputs: Any) -> Run:

@@ -14,7 +14,7 @@ func.func @views(%p: index, %n: index) {
   %b = ktdp.construct_memory_view %p, sizes: [4, 64], strides: [64, 1] : index -> memref<4x64xf16>
   // CHECK: sizes: [%n, 64], strides: [%n, 1] {coordinate_set = affine_set<(d0, d1)[s0] : (d0 >= 0, -d0 + s0 - 1 >= 0, d1 >= 0, -d1 + 63 >= 0)>, memory_space = #ktdp.memory_space<ct_local, ct_id = 3>} : memref<?x64xf16>
   %c = ktdp.construct_memory_view %p, sizes: [%n, 64], strides: [%n, 1] {coordinate_set = #dyn, memory_space = #ktdp.memory_space<ct_local, ct_id = 3>} : memref<?x64xf16>
-  // CHECK: memory_space = #ktdp.spyre_memory_space<LX, core = 2>
+  // CHECK: memory_space = #ktdp.memory_space<ct_local, ct_id = 2>
   %d = ktdp.construct_memory_view %p, sizes: [], strides: [] {coordinate_set = affine_set<() : ()>, memory_space = #ktdp.spyre_memory_space<LX, core = 2>} : memref<f32>
   %low = ktdp.construct_memory_view %p, sizes: [4, 64], strides: [64, 1] {coordinate_set = affine_set<(r, c) : (r - 4 >= 0, 7 - r >= 0, c >= 0, 63 - c >= 0)>, memory_space = #ktdp.memory_space<global>} : memref<4x64xf16>
   // CHECK: ktdp.construct_distributed_memory_view(%a, %low : memref<4x64xf16>, memref<4x64xf16>) : memref<8x64xf16>

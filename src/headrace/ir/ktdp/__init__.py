@@ -2,7 +2,8 @@
 
 from xdsl.ir import Dialect
 
-from headrace.ir.ktdp.access import ConstructAccessTileOp, ConstructIndirectAccessTileOp
+from headrace.ir.ktdp.access import ConstructAccessTileOp
+from headrace.ir.ktdp.indirect import ConstructIndirectAccessTileOp
 from headrace.ir.ktdp.intertile import (
     InterTileConsumeOp,
     InterTileProduceOp,
@@ -11,8 +12,8 @@ from headrace.ir.ktdp.intertile import (
     YieldReducedOp,
 )
 from headrace.ir.ktdp.spaces import (
-    LegacyMemorySpaceAttr,
-    LegacySpace,
+    MemorySpaceAttr,
+    Space,
     SpaceKind,
     SpyreMemorySpaceAttr,
     memory_space,
@@ -46,7 +47,7 @@ Ktdp = Dialect(
         InterTileConsumeOp,
         InterTileReduceOp,
     ],
-    [SpyreMemorySpaceAttr, LegacyMemorySpaceAttr, AccessTileType, RuntimeArgType, TileFutureType],
+    [SpyreMemorySpaceAttr, MemorySpaceAttr, AccessTileType, RuntimeArgType, TileFutureType],
 )
 
 __all__ = [
@@ -61,8 +62,8 @@ __all__ = [
     "InterTileProduceOp",
     "InterTileReduceOp",
     "Ktdp",
-    "LegacyMemorySpaceAttr",
-    "LegacySpace",
+    "MemorySpaceAttr",
+    "Space",
     "LoadOp",
     "RegionTerminatorOp",
     "RuntimeArgExtractOp",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
     irdl_op_definition,
+    lazy_traits_def,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -25,7 +27,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsTerminator
+from xdsl.traits import HasParent, IsTerminator, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from headrace.ir import syntax
@@ -33,20 +35,44 @@ from headrace.ir.ktdp.types import TileFutureType
 from headrace.ir.sets import box
 
 
+class _Yield(IRDLOperation, ABC):
+    """`%a, %b : t, t attr-dict`; the dictionary is read in front of the values too."""
+
+    values = var_operand_def(AnyAttr())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Any:
+        attributes = parser.parse_optional_attr_dict()
+        start = parser.pos
+        names = syntax.optional_names(parser)
+        values: Sequence[Any] = []
+        if names:
+            parser.parse_punctuation(":", " and the types of the values")
+            values = parser.resolve_operands(names, syntax.types(parser), start)
+        attributes |= parser.parse_optional_attr_dict()
+        return cls.create(operands=values, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        if self.values:
+            syntax.print_values(printer, self.values, " ")
+            syntax.print_types(printer, self.values.types)
+        syntax.print_attr_dict(printer, self)
+
+
 @irdl_op_definition
-class YieldPartialOp(IRDLOperation):
+class YieldPartialOp(_Yield):
+    """What a tile gives to its group."""
+
     name = "ktdp.yield_partial"
-    values = var_operand_def(AnyAttr())
-    traits = traits_def(IsTerminator())
-    assembly_format = "attr-dict ($values^ `:` type($values))?"
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(InterTileProduceOp)))
 
 
 @irdl_op_definition
-class YieldReducedOp(IRDLOperation):
+class YieldReducedOp(_Yield):
+    """Two partial values combined."""
+
     name = "ktdp.yield_reduced"
-    values = var_operand_def(AnyAttr())
-    traits = traits_def(IsTerminator())
-    assembly_format = "attr-dict ($values^ `:` type($values))?"
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(InterTileReduceOp)))
 
 
 MOST_TILES = 1024
@@ -120,6 +146,7 @@ class InterTileProduceOp(IRDLOperation):
     producer_tiles_per_group = prop_def(AffineSetAttr)
     region = region_def("single_block")
     future = result_def(TileFutureType)
+    traits = traits_def(RecursiveMemoryEffect())
     irdl_options = (ParsePropInAttrDict(),)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Memory spaces, in the two public spellings."""
+"""Memory spaces: the current spelling, and the older one, which is read as the current one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ class SpaceKind(StrEnum):
 
 @irdl_attr_definition
 class SpyreMemorySpaceAttr(ParametrizedAttribute):
-    """`#ktdp.spyre_memory_space<LX, core = 3>`, the older spelling; core -1 = bound to no core."""
+    """`#ktdp.spyre_memory_space<LX, core = 3>`, the older spelling; core -1 = bound to no core.
+
+    A parsed one becomes its current form: LX is ct_local, HBM and unspecified are global; L0 has none.
+    """
 
     name = "ktdp.spyre_memory_space"
     kind: IntAttr
@@ -47,6 +50,12 @@ class SpyreMemorySpaceAttr(ParametrizedAttribute):
     def tile(self) -> int | None:
         """The tile whose scratchpad is meant, None for the executing one."""
         return None if self.core.data == -1 else self.core.data
+
+    def normal_form(self) -> Attribute:
+        """The same space in the current spelling, itself when there is none."""
+        if self.space is SpaceKind.L0:
+            return self
+        return memory_space("ct_local" if self.is_local else "global", self.tile)
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
@@ -72,13 +81,13 @@ class SpyreMemorySpaceAttr(ParametrizedAttribute):
             )
 
 
-class LegacySpace(StrEnum):
+class Space(StrEnum):
     global_ = "global"
     ct_local = "ct_local"
 
 
 @irdl_attr_definition
-class LegacyMemorySpaceAttr(ParametrizedAttribute):
+class MemorySpaceAttr(ParametrizedAttribute):
     """`#ktdp.memory_space<global>` / `<ct_local, ct_id = 1>`."""
 
     name = "ktdp.memory_space"
@@ -97,9 +106,14 @@ class LegacyMemorySpaceAttr(ParametrizedAttribute):
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
-            kind = parser.parse_str_enum(LegacySpace)
+            kind = parser.parse_str_enum(Space)
             tile = _optional_number(parser, "ct_id")
         return (StringAttr(kind.value), NoneAttr() if tile is None or tile == -1 else IntAttr(tile))
+
+    def older_form(self) -> SpyreMemorySpaceAttr:
+        """The same space in the older spelling."""
+        kind = SpaceKind.LX if self.is_local else SpaceKind.HBM
+        return SpyreMemorySpaceAttr(kind, -1 if self.tile is None else self.tile)
 
     def print_parameters(self, printer: Printer) -> None:
         tile = "" if self.tile is None else f", ct_id = {self.tile}"
@@ -117,10 +131,10 @@ class LegacyMemorySpaceAttr(ParametrizedAttribute):
             )
 
 
-def memory_space(kind: str, tile: int | None = None) -> LegacyMemorySpaceAttr:
+def memory_space(kind: str, tile: int | None = None) -> MemorySpaceAttr:
     """The attribute for `global` or `ct_local` (of tile `tile`)."""
     number = NoneAttr() if tile is None else IntAttr(tile)
-    return LegacyMemorySpaceAttr(StringAttr(LegacySpace(kind).value), number)
+    return MemorySpaceAttr(StringAttr(Space(kind).value), number)
 
 
 def _optional_number(parser: AttrParser, keyword: str) -> int | None:

@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     MemRefType,
     NoneAttr,
-    StringAttr,
     TensorType,
     i32,
     i64,
@@ -38,7 +37,7 @@ from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from headrace.ir import syntax
-from headrace.ir.ktdp.spaces import LegacyMemorySpaceAttr, SpyreMemorySpaceAttr, memory_space
+from headrace.ir.ktdp.spaces import MemorySpaceAttr, SpyreMemorySpaceAttr, memory_space
 from headrace.ir.ktdp.types import AccessTileType, ExtractKind, RuntimeArgType
 from headrace.ir.syntax import INDEX
 
@@ -81,7 +80,7 @@ class ConstructMemoryViewOp(IRDLOperation):
     strides = var_operand_def(IndexType)
     static_sizes = prop_def(DenseArrayBase.constr(i64))
     static_strides = prop_def(DenseArrayBase.constr(i64))
-    memory_space = prop_def(SpyreMemorySpaceAttr | LegacyMemorySpaceAttr | StringAttr)
+    memory_space = prop_def(MemorySpaceAttr | SpyreMemorySpaceAttr)
     coordinate_set = prop_def(AffineSetAttr)
     result = result_def(MemRefType)
 
@@ -89,7 +88,7 @@ class ConstructMemoryViewOp(IRDLOperation):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> Any:
+    def parse(cls, parser: Any) -> Any:
         offset = parser.parse_operand(INDEX)
         groups = []
         for keyword in ("sizes", "strides"):
@@ -98,14 +97,18 @@ class ConstructMemoryViewOp(IRDLOperation):
             parser.parse_punctuation(":")
             groups.append(syntax.index_sizes(parser))
         (sizes, static_sizes), (strides, static_strides) = groups
+        place = parser.pos
         properties, attributes = syntax.attr_dict(parser, cls)
+        space = properties.setdefault("memory_space", memory_space("global"))
+        if not isinstance(space, MemorySpaceAttr | SpyreMemorySpaceAttr):
+            hint = "write #ktdp.memory_space<global> or #ktdp.memory_space<ct_local>"
+            parser.refuse(f"{space} is no memory space", hint, place)
         parser.parse_punctuation(":")
         result = parser.parse_type()
         if parser.parse_optional_punctuation("->"):  # older spelling `: index -> memref<…>`
             result = parser.parse_type()
         properties |= {"static_sizes": static_sizes, "static_strides": static_strides}
-        # What some producers leave out: global memory, the whole box.
-        properties.setdefault("memory_space", memory_space("global"))
+        # Some producers leave out the memory space, which is global then, and the set: the whole box.
         properties.setdefault("coordinate_set", _box(static_sizes))
         return cls.build(
             operands=[offset, syntax.index_values(parser, sizes), syntax.index_values(parser, strides)],

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation
 
-from headrace.ir.passes.effects import Effect, effect, is_terminator
+from headrace.ir.effects import Effect, effect, is_terminator
 
 _OPEN = frozenset(["scf.for", "scf.if"])
 """Ops whose regions see and reuse what is computed around them; bodies of other ops keep to themselves."""

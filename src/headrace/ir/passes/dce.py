@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from headrace.ir.passes.effects import is_dead
+from headrace.ir.effects import is_dead
 
 
 def dce(module: Operation) -> int:

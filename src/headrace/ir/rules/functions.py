@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from xdsl.dialects.builtin import IntAttr
+from xdsl.traits import IsTerminator
 
 from headrace.ir.arguments import grid
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
@@ -22,6 +23,9 @@ def _function(_: Scope, op: Any) -> Iterator[Diagnostic]:
         return
     if len(shape) > MOST_DIMS:
         yield error(op, f"the grid has {len(shape)} dims, more than {MOST_DIMS}", "fold dims into one")
+    for block in op.body.blocks:
+        if block.last_op is None or not block.last_op.has_trait(IsTerminator):
+            yield error(block.last_op or op, "a block of the function has no end", "end it with return")
     for argument in op.body.blocks[0].args if op.body.blocks else ():
         yield from _runtime_arg(op, argument)
 

@@ -8,18 +8,12 @@ from typing import Any
 from xdsl.ir.affine import AffineSet
 
 from headrace.ir.diagnostics import Diagnostic
+from headrace.ir.effects import Effect, effect, is_terminator
 from headrace.ir.rules.scope import Rule, Scope, dims_of, error, is_inside, tiles_of, warning
 from headrace.ir.sets import box, contains
 
-COMMUNICATION = ("ktdp.inter_tile_produce", "ktdp.inter_tile_reduce", "ktdp.inter_tile_consume")
-IMPURE = (
-    *COMMUNICATION,
-    "ktdp.load",
-    "ktdp.store",
-    "ktdp.construct_indirect_access_tile",
-    "memref.",
-    "func.call",
-)
+DELIVERY = ("ktdp.inter_tile_reduce", "ktdp.inter_tile_consume")
+COMMUNICATION = ("ktdp.inter_tile_produce", *DELIVERY)
 
 
 def _produce(_: Scope, op: Any) -> Iterator[Diagnostic]:
@@ -31,12 +25,18 @@ def _produce(_: Scope, op: Any) -> Iterator[Diagnostic]:
             f"future result must have exactly one use, but has {uses}",
             "deliver it once, with ktdp.inter_tile_reduce or ktdp.inter_tile_consume",
         )
+    for use in op.future.uses:
+        if use.operation.name not in DELIVERY:
+            yield error(use.operation, "takes a future", f"only {' and '.join(DELIVERY)} do")
+        elif use.operation.parent is not op.parent:
+            hint = "let the two follow each other: a tile that skips one leaves the others waiting"
+            yield warning(use.operation, "stands in another block than the ktdp.inter_tile_produce", hint)
     if dims_of(op) > 1:
         yield warning(
             op, "tiles are numbered along the first grid dim first", "--set linearise=last turns that round"
         )
     last = tiles_of(op) - 1
-    for group in _groups(op.future.type):
+    for group in _groups(op, op.future.type):
         far = [t for t in _members(op.producer_tiles_per_group.data, 2 * last + 2, group) if t > last]
         if far:
             yield warning(op, f"group {group} names tile {far[0]}, the grid has {last + 1} tiles")
@@ -56,11 +56,7 @@ def _reduce(_: Scope, op: Any) -> Iterator[Diagnostic]:
             yield warning(
                 op, f"the result {result} reshapes the partial {wanted}", "reshape it with a tensor op"
             )
-    inner = [o.name for o in op.region.walk() if o.name.startswith(IMPURE)]
-    if inner:
-        yield error(
-            op, f"the combiner must be pure, but has {inner[0]}", "do that before ktdp.inter_tile_produce"
-        )
+    yield from _combiner(op)
     for producers, group in _producers(op, op.futures):
         consumers = set(_members(op.consumer_tiles_per_group.data, tiles_of(op), group))
         name = "consumer_tiles_per_group"
@@ -72,6 +68,23 @@ def _reduce(_: Scope, op: Any) -> Iterator[Diagnostic]:
             )
         else:
             yield from _dependencies(op, group, producers, consumers)
+
+
+def _combiner(op: Any) -> Iterator[Diagnostic]:
+    """The combiner reads and writes no memory, and any order of the partial values gives the same."""
+    hint = "do that before ktdp.inter_tile_produce"
+    for inner in op.region.walk():
+        if not inner.regions and not is_terminator(inner) and effect(inner) is not Effect.NONE:
+            yield error(op, f"the combiner must be pure, but has {inner.name}", hint)
+            return
+    kinds = {inner.name.split(".")[1].rstrip("fi") for inner in op.region.block.ops}
+    ordered = sorted(kinds & {"sub", "div", "divs", "divu", "rem", "rems", "remu", "pow"})
+    if ordered:
+        yield warning(
+            op,
+            f"the order of the partial values is open, but '{ordered[0]}' depends on it",
+            "combine with sums, products, minima and maxima",
+        )
 
 
 def _consume(_: Scope, op: Any) -> Iterator[Diagnostic]:
@@ -134,17 +147,17 @@ def _producers(op: Any, futures: Any) -> Iterator[tuple[set[int], int]]:
     """The producing tiles of every group, where the futures come straight from a produce op."""
     for future in futures:
         if future.owner.__class__.__name__ != "Block" and future.owner.name == COMMUNICATION[0]:
-            for group in _groups(future.type):
+            for group in _groups(op, future.type):
                 members = _members(future.owner.producer_tiles_per_group.data, tiles_of(op), group)
                 yield set(members), group
 
 
-def _groups(future: Any) -> range:
+def _groups(op: Any, future: Any) -> list[int]:
+    """The groups of a future; a set without an end has none that are looked at."""
     bounds = box(future.groups.data)
-    if bounds is None or None in bounds[0]:
-        return range(0)
-    low, high = bounds[0]
-    return range(low or 0, (high or 0) + 1)
+    if bounds is not None and bounds[0][1] is None:
+        return []
+    return _members(future.groups.data, max(tiles_of(op), (bounds[0][1] or 0) + 1 if bounds else 0))
 
 
 def _members(tiles: AffineSet, count: int, *symbols: int) -> list[int]:

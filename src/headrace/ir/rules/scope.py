@@ -22,8 +22,11 @@ MOST_TILES = 1024
 
 @dataclass
 class Scope:
-    """Facts about the functions of one module, found when they are first asked for."""
+    """Facts about the functions of one module, found when they are first asked for; `is_masked`: accesses
+    outside of a view are.
+    """
 
+    is_masked: bool = False
     _ranges: dict[Operation, Ranges] = field(default_factory=dict)
 
     def range_of(self, op: Operation, value: SSAValue) -> Range | None:

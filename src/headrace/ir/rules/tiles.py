@@ -35,7 +35,7 @@ def _direct(scope: Scope, op: Any) -> Iterator[Diagnostic]:
         start = _values(expression, anchors)
         if start is not None and low <= high:
             yield from _outside(
-                op, dim, (start[0] + low, start[1] + low), (start[0] + high, start[1] + high), shape
+                scope, op, dim, (start[0] + low, start[1] + low), (start[0] + high, start[1] + high), shape
             )
 
 
@@ -58,11 +58,18 @@ def _indirect(scope: Scope, op: Any) -> Iterator[Diagnostic]:
         base, dims = (next(views), None) if kind.value.data else (op.base, dim)
         for at, expression in enumerate(map.data.results):
             yield from _span(
-                op, dim if dims is not None else at, expression, captured, bounds, base.type.get_shape()
+                scope,
+                op,
+                dim if dims is not None else at,
+                expression,
+                captured,
+                bounds,
+                base.type.get_shape(),
             )
 
 
 def _span(
+    scope: Scope,
     op: Any,
     dim: int,
     expression: AffineExpr,
@@ -79,19 +86,21 @@ def _span(
     first = hull(form, [*captured, *((n, n) for n in lows)])
     last = hull(form, [*captured, *((n, n) for n in highs)])
     if first is not None and last is not None:
-        yield from _outside(op, dim, first, last, shape)
+        yield from _outside(scope, op, dim, first, last, shape)
 
 
-def _outside(op: Any, dim: int, first: Range, last: Range, shape: Sequence[int]) -> Iterator[Diagnostic]:
+def _outside(
+    scope: Scope, op: Any, dim: int, first: Range, last: Range, shape: Sequence[int]
+) -> Iterator[Diagnostic]:
     """A finding when the first or the last coordinate lies outside on every tile and iteration."""
     extent = shape[dim]
     if extent == DYNAMIC_INDEX or (first[1] >= 0 and last[0] < extent):
         return
-    say = warning if is_inside(op, ("scf.if", "scf.while")) else error
+    say = warning if scope.is_masked or is_inside(op, ("scf.if", "scf.while")) else error
     yield say(
         op,
         f"coordinates {first[0]} to {last[0]} of dim {dim} are outside its extent {extent}",
-        "move the tile or make it smaller",
+        "move the tile or make it smaller; --set bounds=mask reads zeros there and drops writes",
     )
 
 

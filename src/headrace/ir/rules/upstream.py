@@ -33,6 +33,9 @@ def _truncf(_: Scope, op: Any) -> Iterator[Diagnostic]:
         yield error(
             op, f"cannot narrow {op.operands[0].type} to {op.results[0].type}", "arith.extf makes it wider"
         )
+    mode = op.attributes.get("roundingmode")
+    if mode is not None and getattr(mode, "data", "") != "to_nearest_even":
+        yield error(op, f"no engine rounds {getattr(mode, 'data', mode)}", "leave the rounding mode out")
 
 
 def _collapse(_: Scope, op: Any) -> Iterator[Diagnostic]:
@@ -102,6 +105,12 @@ def _drops_ones(sizes: Sequence[int], shape: Sequence[int]) -> bool:
     return not left
 
 
+def _for(scope: Scope, op: Any) -> Iterator[Diagnostic]:
+    step = scope.range_of(op, op.operands[2])
+    if step is not None and step[1] <= 0:
+        yield error(op, f"the step is {step[1]}", "a loop counts upwards: use a positive step")
+
+
 def _if(_: Scope, op: Any) -> Iterator[Diagnostic]:
     wanted = [r.type for r in op.results]
     if wanted and not op.regions[1].blocks:
@@ -151,6 +160,7 @@ UPSTREAM: dict[str, Rule] = {
     "arith.truncf": _truncf,
     "linalg.fill": _fill,
     "linalg.generic": _generic,
+    "scf.for": _for,
     "scf.if": _if,
     "tensor.collapse_shape": _collapse,
     "tensor.empty": _empty,

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, StridedLayoutAttr
 
 from headrace.ir.diagnostics import Diagnostic
-from headrace.ir.rules.scope import Rule, Scope, error, warning
+from headrace.ir.ktdp.spaces import MemorySpaceAttr, SpyreMemorySpaceAttr
+from headrace.ir.rules.scope import Rule, Scope, error, tiles_of, warning
 from headrace.ir.sets import box
 
 Box = list[tuple[int, int]]
 
 
 def _view(scope: Scope, op: Any) -> Iterator[Diagnostic]:
+    yield from _space(op)
+    yield from _layout(op)
     sizes, shape = _extents(scope, op, op.static_sizes, op.sizes), op.result.type.get_shape()
     for dim, (size, extent) in enumerate(zip(sizes, shape, strict=True)):
         if size is not None and extent not in (size, DYNAMIC_INDEX):
@@ -39,6 +42,31 @@ def _view(scope: Scope, op: Any) -> Iterator[Diagnostic]:
         )
     else:
         yield from _set_against_sizes(op, sizes)
+
+
+def _space(op: Any) -> Iterator[Diagnostic]:
+    space, named = op.memory_space, op.result.type.memory_space
+    if isinstance(space, SpyreMemorySpaceAttr):
+        yield error(op, f"nothing is addressed in {space.space.value}", "use #ktdp.memory_space<ct_local>")
+    elif space.tile is not None and space.tile >= tiles_of(op):
+        yield error(op, f"ct_id {space.tile} names no tile: the grid has {tiles_of(op)}")
+    if isinstance(named, MemorySpaceAttr) and named != space:
+        yield warning(op, f"memory_space is {space}, {op.result.type} says another", "the attribute counts")
+
+
+def _layout(op: Any) -> Iterator[Diagnostic]:
+    """Strides in the memref's type are those of the op."""
+    layout = op.result.type.layout
+    if isinstance(layout, NoneAttr):
+        return
+    given = layout.get_strides() if isinstance(layout, StridedLayoutAttr) else None
+    strides = [None if s == DYNAMIC_INDEX else s for s in op.static_strides.get_values()]
+    if given is None:
+        yield error(
+            op, f"the layout of {op.result.type} is no list of strides", "leave it out: the op has strides"
+        )
+    elif any(None not in (a, b) and a != b for a, b in zip(given, strides, strict=False)):
+        yield error(op, f"{op.result.type} has other strides than the view", "leave the type's layout out")
 
 
 def _extents(scope: Scope, op: Any, static: Any, dynamic: Any) -> list[int | None]:

@@ -25,9 +25,10 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from headrace.ir import syntax
+from headrace.ir.upstream.flags import NO_FASTMATH, parse_flags, print_flags
 from headrace.ir.upstream.patch import element
 
-NO_FLAGS = FastMathFlagsAttr("none")
+FASTMATH = ("fastmath",)
 
 
 @irdl_op_definition
@@ -42,7 +43,7 @@ class _Test(IRDLOperation, ABC):
     """A question about floats, answered in i1 of the same shape."""
 
     operand = operand_def(AnyAttr())
-    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FLAGS)
+    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
     result = result_def(AnyAttr())
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
@@ -50,20 +51,21 @@ class _Test(IRDLOperation, ABC):
     @classmethod
     def parse(cls, parser: Parser) -> Any:
         name = parser.parse_unresolved_operand()
+        flags = parse_flags(parser, FASTMATH)
         properties, attributes = syntax.attr_dict(parser, cls)
         parser.parse_punctuation(":")
         kind = parser.parse_type()
         return cls.create(
             operands=[parser.resolve_operand(name, kind)],
-            properties={"fastmath": NO_FLAGS} | properties,
+            properties={"fastmath": NO_FASTMATH} | properties | flags,
             attributes=attributes,
             result_types=[_truth(kind)],
         )
 
     def print(self, printer: Printer) -> None:
         syntax.print_values(printer, self.operands, " ")
-        hide = ("fastmath",) if self.fastmath == NO_FLAGS else ()
-        syntax.print_attr_dict(printer, self, hide)
+        print_flags(printer, self.properties, FASTMATH)
+        syntax.print_attr_dict(printer, self, FASTMATH)
         syntax.print_types(printer, [self.operand.type])
 
     def verify_(self) -> None:
@@ -109,7 +111,7 @@ class ClampFOp(IRDLOperation):
     value = operand_def(AnyAttr())
     min = operand_def(AnyAttr())
     max = operand_def(AnyAttr())
-    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FLAGS)
+    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
     result = result_def(AnyAttr())
     traits = traits_def(Pure())
 
@@ -118,12 +120,13 @@ class ClampFOp(IRDLOperation):
         value = parser.parse_unresolved_operand()
         parser.parse_keyword("to")
         bounds = syntax.names(parser, parser.Delimiter.SQUARE)
+        flags = parse_flags(parser, FASTMATH)
         properties, attributes = syntax.attr_dict(parser, cls)
         parser.parse_punctuation(":")
         kind = parser.parse_type()
         return cls.create(
             operands=[parser.resolve_operand(u, kind) for u in (value, *bounds)],
-            properties={"fastmath": NO_FLAGS} | properties,
+            properties={"fastmath": NO_FASTMATH} | properties | flags,
             attributes=attributes,
             result_types=[kind],
         )
@@ -131,8 +134,8 @@ class ClampFOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         syntax.print_values(printer, [self.value], " ", " to [")
         syntax.print_values(printer, [self.min, self.max], "", "]")
-        hide = ("fastmath",) if self.fastmath == NO_FLAGS else ()
-        syntax.print_attr_dict(printer, self, hide)
+        print_flags(printer, self.properties, FASTMATH)
+        syntax.print_attr_dict(printer, self, FASTMATH)
         syntax.print_types(printer, [self.result.type])
 
     def verify_(self) -> None:
@@ -148,7 +151,7 @@ class SinCosOp(IRDLOperation):
 
     name = "math.sincos"
     operand = operand_def(AnyAttr())
-    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FLAGS)
+    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
     sin = result_def(AnyAttr())
     cos = result_def(AnyAttr())
     traits = traits_def(Pure())
@@ -156,20 +159,21 @@ class SinCosOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Any:
         name = parser.parse_unresolved_operand()
+        flags = parse_flags(parser, FASTMATH)
         properties, attributes = syntax.attr_dict(parser, cls)
         parser.parse_punctuation(":")
         kind = parser.parse_type()
         return cls.create(
             operands=[parser.resolve_operand(name, kind)],
-            properties={"fastmath": NO_FLAGS} | properties,
+            properties={"fastmath": NO_FASTMATH} | properties | flags,
             attributes=attributes,
             result_types=[kind, kind],
         )
 
     def print(self, printer: Printer) -> None:
         syntax.print_values(printer, self.operands, " ")
-        hide = ("fastmath",) if self.fastmath == NO_FLAGS else ()
-        syntax.print_attr_dict(printer, self, hide)
+        print_flags(printer, self.properties, FASTMATH)
+        syntax.print_attr_dict(printer, self, FASTMATH)
         syntax.print_types(printer, [self.operand.type])
 
     def verify_(self) -> None:

@@ -17,6 +17,7 @@ from xdsl.traits import OpTrait
 from xdsl.utils.exceptions import VerifyException
 
 from headrace.ir import syntax
+from headrace.ir.upstream.flags import Flagged, hidden, parse_flags, print_flags
 
 
 def with_traits(op: type[IRDLOperation], *more: OpTrait) -> OpTraits:
@@ -34,13 +35,15 @@ def loosened(op: type[IRDLOperation], fields: Mapping[str, AttrConstraint]) -> A
     return replace(stock, operands=operands, results=results)
 
 
-class CastLike:
-    """`%x attr-dict : source type to result type`."""
+class CastLike(Flagged):
+    """`%x flags attr-dict : source type to result type`."""
 
     @classmethod
     def parse(cls: Any, parser: Parser) -> Any:
         name = parser.parse_unresolved_operand()
+        flags = parse_flags(parser, cls.FLAGS)
         properties, attributes = syntax.attr_dict(parser, cls)
+        attributes |= flags
         parser.parse_punctuation(":")
         source = parser.resolve_operand(name, parser.parse_type())
         parser.parse_keyword("to")
@@ -52,7 +55,8 @@ class CastLike:
     def print(self, printer: Printer) -> None:
         op: Any = self
         syntax.print_values(printer, op.operands, " ")
-        syntax.print_attr_dict(printer, op)
+        print_flags(printer, op.attributes, op.FLAGS)
+        syntax.print_attr_dict(printer, op, hidden(op.FLAGS))
         syntax.print_types(printer, [op.operands[0].type])
         syntax.print_types(printer, [op.results[0].type], " to ")
 

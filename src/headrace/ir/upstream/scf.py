@@ -1,4 +1,4 @@
-"""scf: result types without parentheses."""
+"""scf: result types without parentheses; `scf.parallel`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ class ForOp(scf.ForOp):
     """Reads `iter_args(%a = %b) -> t` as well as `-> (t, …)`."""
 
     @classmethod
-    def parse(cls, parser: Parser) -> Any:
+    def parse(cls, parser: Any) -> Any:
+        if syntax.at(parser, "unsigned"):
+            parser.refuse(
+                "a loop over unsigned bounds", "loops count signed: drop the word for bounds below 2^63"
+            )
         variable = parser.parse_argument(expect_type=False)
         parser.parse_punctuation("=")
         bounds = [parser.parse_unresolved_operand()]
@@ -82,4 +86,46 @@ class IfOp(scf.IfOp):
         syntax.print_attr_dict(printer, self)
 
 
-OPS: tuple[type[Any], ...] = (ForOp, IfOp)
+class ParallelOp(scf.ParallelOp):
+    """`scf.parallel (%i) = (%a) to (%b) step (%c) init (%x) -> t { … scf.reduce(%y : t) {…} }`."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Any:
+        paren = parser.Delimiter.PAREN
+        variables = parser.parse_comma_separated_list(
+            paren, lambda: parser.parse_argument(expect_type=False).resolve(INDEX)
+        )
+        parser.parse_punctuation("=")
+        limits = [syntax.index_list(parser)]
+        for keyword in ("to", "step"):
+            parser.parse_keyword(keyword)
+            limits.append(syntax.index_list(parser))
+        start = parser.pos
+        initial = syntax.names(parser, paren) if parser.parse_optional_keyword("init") else []
+        types = syntax.arrow_types(parser) if parser.parse_optional_punctuation("->") else []
+        operands = [*limits, parser.resolve_operands(initial, types, start)]
+        body = parser.parse_region(variables)
+        op = cls.build(
+            operands=operands,
+            result_types=[types],
+            regions=[body],
+            attributes=parser.parse_optional_attr_dict(),
+        )
+        for trait in op.get_traits_of_type(SingleBlockImplicitTerminator):
+            ensure_terminator(op, trait)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        syntax.print_values(printer, self.body.block.args, " (", ") = (")
+        syntax.print_values(printer, self.lowerBound, "", ") to (")
+        syntax.print_values(printer, self.upperBound, "", ") step (")
+        syntax.print_values(printer, self.step, "", ")")
+        if self.initVals:
+            syntax.print_values(printer, self.initVals, " init (", ")")
+            syntax.print_arrow_types(printer, self.res.types)
+        printer.print_string(" ")
+        syntax.print_braced_region(printer, self)
+        syntax.print_attr_dict(printer, self)
+
+
+OPS: tuple[type[Any], ...] = (ForOp, IfOp, ParallelOp)

@@ -68,7 +68,34 @@ class GenerateOp(IRDLOperation):
 
 
 class ExpandShapeOp(tensor.ExpandShapeOp):
-    """Also from rank 0: `tensor.expand_shape %x [] output_shape [1] : tensor<f32> into tensor<1xf32>`."""
+    """Also from rank 0: `tensor.expand_shape %x [] output_shape [1] : tensor<f32> into tensor<1xf32>`, and
+    without `output_shape`, as older texts have it, where the result is static.
+    """
+
+    @classmethod
+    def parse(cls, parser: Any) -> Any:
+        source = parser.parse_unresolved_operand()
+        groups = parser.parse_attribute()
+        shape = None
+        if parser.parse_optional_keyword("output_shape"):
+            shape = syntax.index_sizes(parser)
+        place = parser.pos
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        value = parser.resolve_operand(source, parser.parse_type())
+        parser.parse_keyword("into")
+        result = parser.parse_type()
+        if shape is None:
+            extents = result.get_shape() if isinstance(result, TensorType) else ()
+            if DYNAMIC_INDEX in extents:
+                parser.refuse("a dynamic result needs output_shape [...]", "name every extent", place)
+            shape = [], DenseArrayBase.from_list(i64, extents)
+        return cls.build(
+            operands=[value, syntax.index_values(parser, shape[0])],
+            properties={"reassociation": groups, "static_output_shape": shape[1]},
+            attributes=attributes,
+            result_types=[result],
+        )
 
     def verify_(self) -> None:
         shape = self.result.type.get_shape()
@@ -103,15 +130,13 @@ class RankOp(IRDLOperation):
 
 
 @irdl_op_definition
-class BitcastOp(IRDLOperation):
+class BitcastOp(CastLike, IRDLOperation):
     """The same bits under another element type of the same width."""
 
     name = "tensor.bitcast"
     source = operand_def(TensorType)
     dest = result_def(TensorType)
     traits = traits_def(Pure())
-    parse = CastLike.__dict__["parse"]
-    print = CastLike.print
 
     def verify_(self) -> None:
         check_same_shape(self.source.type, self.dest.type)

@@ -26,15 +26,13 @@ from headrace.ir.upstream.patch import CastLike
 
 
 @irdl_op_definition
-class ShapeCastOp(IRDLOperation):
+class ShapeCastOp(CastLike, IRDLOperation):
     """The same elements in another shape."""
 
     name = "vector.shape_cast"
     source = operand_def(VectorType)
     result = result_def(VectorType)
     traits = traits_def(Pure())
-    parse = CastLike.__dict__["parse"]
-    print = CastLike.print
 
     def verify_(self) -> None:
         source, result = self.source.type, self.result.type
@@ -123,7 +121,7 @@ class StepOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ExtractStridedSliceOp(IRDLOperation):
+class ExtractStridedSliceOp(CastLike, IRDLOperation):
     name = "vector.extract_strided_slice"
     source = operand_def(VectorType)
     offsets = prop_def(ArrayAttr)
@@ -131,8 +129,6 @@ class ExtractStridedSliceOp(IRDLOperation):
     strides = prop_def(ArrayAttr)
     result = result_def(VectorType)
     traits = traits_def(Pure())
-    parse = CastLike.__dict__["parse"]
-    print = CastLike.print
 
 
 @irdl_op_definition

@@ -35,7 +35,7 @@ def cast(value: SSAValue, kind: Any) -> SSAValue:
     if have == kind:
         return value
     if isinstance(have, AnyFloat) and isinstance(kind, AnyFloat):
-        op = ours.TruncFOp if have.bitwidth > kind.bitwidth else arith.ExtFOp
+        op = ours.TruncFOp if have.bitwidth > kind.bitwidth else ours.ExtFOp
     elif isinstance(have, AnyFloat):
         op = ours.FPToSIOp
     elif isinstance(kind, AnyFloat):

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
-from headrace.ir.ktdp import LegacyMemorySpaceAttr, SpyreMemorySpaceAttr
+from headrace.ir.ktdp import MemorySpaceAttr, SpyreMemorySpaceAttr
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_known
 from headrace.schedule.graph import Indirect, View
@@ -60,7 +60,7 @@ def _space(op: Operation) -> Literal["global", "ct_local"]:
     attr = literal(op, "memory_space")
     if attr is None:
         return "global"
-    if not isinstance(attr, LegacyMemorySpaceAttr | SpyreMemorySpaceAttr):
+    if not isinstance(attr, MemorySpaceAttr | SpyreMemorySpaceAttr):
         raise Refused(f"unknown memory space {attr}", "use #ktdp.memory_space<global> or <ct_local>")
     if attr.tile is not None:
         raise Refused(

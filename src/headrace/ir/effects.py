@@ -22,7 +22,7 @@ _NAMED = frozenset(
     """
     affine.apply affine.min affine.max linalg.index
     ktdp.construct_memory_view ktdp.construct_distributed_memory_view ktdp.construct_access_tile
-    ktdp.get_compute_tile_id
+    ktdp.get_compute_tile_id ktdp.runtime_arg_extract
     """.split()
 )
 _READS = frozenset(["ktdp.load", "ktdp.construct_indirect_access_tile"])
