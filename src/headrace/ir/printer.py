@@ -7,6 +7,7 @@ MLIR's (sibling regions reuse names); several results of one name as `%r:2`; `mo
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from io import StringIO
@@ -15,6 +16,7 @@ from typing import Any
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     AffineSetAttr,
+    AnyFloat,
     ArrayAttr,
     IntegerAttr,
     ModuleOp,
@@ -100,6 +102,13 @@ class TextPrinter(Printer):
             spelt.append(text)
         head = "".join(definitions["map"] + definitions["set"])
         return head + _PLACEHOLDER.sub(lambda m: spelt[int(m.group(1))], body)
+
+    def print_float(self, value: float, type: AnyFloat) -> None:
+        """As MLIR: what has no decimal form is its bits, in capitals."""
+        if math.isfinite(value):
+            super().print_float(value, type)
+        else:
+            self.print_string(f"0x{type.pack((value,))[::-1].hex().upper()}")
 
     def print_attr_dict(self, attr_dict: Mapping[str, Attribute]) -> None:
         super().print_attr_dict(dict(sorted(attr_dict.items())))

@@ -112,7 +112,7 @@ class MemorySpaceAttr(ParametrizedAttribute):
 
     def older_form(self) -> SpyreMemorySpaceAttr:
         """The same space in the older spelling."""
-        kind = SpaceKind.LX if self.is_local else SpaceKind.HBM
+        kind = SpaceKind("LX" if self.is_local else "HBM")
         return SpyreMemorySpaceAttr(kind, -1 if self.tile is None else self.tile)
 
     def print_parameters(self, printer: Printer) -> None:
