@@ -124,7 +124,8 @@ def work(plan: Plan) -> Work:
 
 
 def same(one: Timing, other: Timing) -> bool:
-    return (one.cycles, one.units, one.bytes) == (other.cycles, other.units, other.bytes)
+    facts = [(t.cycles, t.units, t.bytes, t.counts) for t in (one, other)]
+    return facts[0] == facts[1]
 
 
 @settings(max_examples=120, deadline=None)

@@ -11,7 +11,7 @@ import traceback
 
 import typer
 
-from headrace.cli import bench, check, compile_, devices, doctor, opt, run
+from headrace.cli import bench, check, compile_, devices, doctor, explain, opt, run
 from headrace.ir.diagnostics import HeadraceError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("compile")(compile_.compile_)
 app.command("check")(check.check)
+app.command("explain")(explain.explain)
 app.command("opt")(opt.opt)
 app.command("devices")(devices.devices)
 app.command("bench")(bench.bench)

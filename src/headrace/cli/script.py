@@ -15,20 +15,10 @@ from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
 
 
 def run_script(file: Path, device: Device, as_json: bool) -> int:
-    """Execute a Python script with the device chosen and everything recorded; with `as_json` its prints go
-    to stderr.
+    """Execute a Python script and print what it compiled and what that cost; with `as_json` its prints go to
+    stderr.
     """
-    if not file.is_file():
-        raise HeadraceError(f"no such file: {file}", hint="check the path")
-    from headrace.frontend.session import record, use
-
-    with use(device), record() as recording:
-        if as_json:
-            with redirect_stdout(sys.stderr):
-                _execute(file)
-        else:
-            _execute(file)
-    data = script_summary(recording)
+    data = script_summary(recorded(file, device, as_json))
     if as_json:
         print(json.dumps(data))
     else:
@@ -39,6 +29,23 @@ def run_script(file: Path, device: Device, as_json: bool) -> int:
             )
         print(f"{data['cycles']:,} cycles, {data['time_us']:,.1f} us, {data['graph_breaks']} graph breaks")
     return 0
+
+
+def recorded(file: Path, device: Device, is_quiet: bool) -> Any:
+    """Execute a Python script with the device chosen and return the recording of it; quiet: its prints go to
+    stderr.
+    """
+    if not file.is_file():
+        raise HeadraceError(f"no such file: {file}", hint="check the path")
+    from headrace.frontend.session import record, use
+
+    with use(device), record() as recording:
+        if is_quiet:
+            with redirect_stdout(sys.stderr):
+                _execute(file)
+        else:
+            _execute(file)
+    return recording
 
 
 def script_summary(recording: Any) -> dict[str, Any]:

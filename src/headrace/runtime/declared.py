@@ -13,8 +13,8 @@ from headrace.ir.plain import plain
 
 
 def function_name(module: Any) -> str:
-    """The name of the first function with a body."""
-    for op in module.body.block.ops:
+    """The name of the first function with a body, also inside nested modules."""
+    for op in module.walk():
         if op.name == "func.func" and op.body.blocks:
             return str(op.sym_name.data)
     raise HeadraceError("the module has no function", hint="a program is a func.func with unit programs")

@@ -20,12 +20,15 @@ CATEGORIES = ("races", "deadlocks", "uninitialised", "out_of_bounds", "alignment
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a launch measured; times of this process in milliseconds."""
+    """What a launch measured; times of this process in milliseconds. `trips` are the counts of loops over
+    loaded values.
+    """
 
     timing: Any
     findings: Mapping[str, list[str]] | None
     execute_ms: float
     timing_ms: float
+    trips: Any = None
 
 
 def launch(
@@ -54,7 +57,7 @@ def launch(
         execute_ms = 1e3 * (time.perf_counter() - start)
         start = time.perf_counter()
         timing = _timing(program, values, result.trips, is_traced) if is_timed else None
-        return Outcome(timing, findings, execute_ms, 1e3 * (time.perf_counter() - start))
+        return Outcome(timing, findings, execute_ms, 1e3 * (time.perf_counter() - start), result.trips)
     finally:
         for address in held:
             memory.free(address)

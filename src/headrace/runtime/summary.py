@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.runtime.program import Run
+from headrace.runtime.program import Program, Run
 
 STALLS = ("input", "space", "signal", "bandwidth", "setup", "idle")
 
@@ -32,7 +32,7 @@ def summary(run: Run) -> dict[str, Any]:
         else None,
         "ratio": round(run.cycles / bound.cycles, 4) if bound and timing and bound.cycles else None,
         "bytes": dict(timing.bytes) if timing else {},
-        "flops": _flops(run),
+        "flops": flops(program),
         "units": _units(timing) if timing else {},
         "lx_peak_bytes": timing.lx_peak_bytes if timing else run.reference.lx_peak_bytes,
         "outputs": {
@@ -106,9 +106,9 @@ def _predicted(run: Run) -> int | None:
     return round(plan["predicted_cycles"]) if plan and plan.get("predicted_cycles") is not None else None
 
 
-def _flops(run: Run) -> int:
-    """Two a multiply-accumulate, one a lane-operation of arithmetic."""
-    work = run.program.work if run.program else None
+def flops(program: Program | None) -> int:
+    """Operations of a program's declared work: two a multiply-accumulate, one a lane-operation."""
+    work = program.work if program else None
     if work is None:
         return 0
     return int(

@@ -125,6 +125,7 @@ class Engine:
     def _notify(self, unit: SimulatedUnit, signal: Notify) -> bool:
         if signal.waits and not self._fence(unit):
             return False
+        unit.count_traffic((("signals", 1),))
         counter = self.wiring.counter_to(unit, signal.peer)
         if counter is None:
             return True
@@ -164,7 +165,7 @@ class Engine:
 
     # ---- streams -------------------------------------------------------------------------------------------
     def _open(self, unit: SimulatedUnit, stream: Stream) -> None:
-        unit.count_traffic(stream.bytes)
+        unit.count_traffic((*stream.bytes, (stream.label, stream.count)))
         unit.spend(stream.setup, "setup", stream)
         phases, shape = self.wiring.bind(unit, stream)
         unit.stream = Running(phases, shape, stream.count, unit.clock, stream)

@@ -49,7 +49,7 @@ class InFlight:
 
     def issue(self, unit: SimulatedUnit, transfer: Transfer) -> None:
         """Append a descriptor to a unit's queue."""
-        unit.count_traffic(transfer.traffic)
+        unit.count_traffic((*transfer.traffic, ("transfers", 1)))
         unit.spend(transfer.setup, "setup", transfer)
         descriptor = Descriptor(transfer, unit.clock, unit, cause=unit.cause)
         unit.queue.append(descriptor)

@@ -12,6 +12,8 @@ from headrace.machine.timing.ticks import TICKS, cycles
 from headrace.machine.timing.unit import CAUSES, SimulatedUnit
 
 BYTES = ("ddr_read", "ddr_write", "ring", "lx_read", "lx_write")
+COUNTS = ("transfers", "signals", "read", "step", "write")
+"""What is counted beside bytes: descriptors, signals, iterations of readers, steps and writers."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Interval:
 class Timing:
     """A timed run. `cycles` go from the first instruction to the last retired access.
 
-    `path` is the critical path, empty unless it was recorded.
+    `path` is the critical path, empty unless it was recorded; `counts` has an entry for each of `COUNTS`.
     """
 
     cycles: int
@@ -59,6 +61,7 @@ class Timing:
     classes: int = 0
     cores: int = 0
     path: tuple[Link, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
 
 
 def unit_times(runs: Sequence[tuple[Iterable[SimulatedUnit], int]]) -> dict[str, UnitTime]:

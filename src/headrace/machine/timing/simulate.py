@@ -13,7 +13,7 @@ from headrace.machine.timing.fold import fold
 from headrace.machine.timing.footprint import peak_bytes
 from headrace.machine.timing.path import critical_path
 from headrace.machine.timing.prices import Prices
-from headrace.machine.timing.result import BYTES, Interval, Timing, unit_times
+from headrace.machine.timing.result import BYTES, COUNTS, Interval, Timing, unit_times
 from headrace.machine.timing.ticks import TICKS, cycles
 
 
@@ -37,7 +37,7 @@ def time(
         _simulate(schedule, image, scalars, device, trips, is_traced, is_folding, is_recorded)
         for schedule in image.schedules
     ]
-    total: dict[str, int] = dict.fromkeys(BYTES, 0)
+    total: dict[str, int] = dict.fromkeys((*BYTES, *COUNTS), 0)
     for engine in engines:
         for name, size in engine.transfers.moved.items():
             total[name] += size
@@ -47,12 +47,13 @@ def time(
     return Timing(
         cycles(sum(engine.end for engine in engines)),
         unit_times([(engine.units, engine.end) for engine in engines]),
-        total,
+        {name: total[name] for name in BYTES},
         peak_bytes(image),
         _intervals(engines) if is_traced else (),
         max((len(engine.wiring.classes) for engine in engines), default=0),
         max((len(engine.wiring.class_of) for engine in engines), default=0),
         critical_path(engines) if is_recorded else (),
+        {name: total[name] for name in COUNTS},
     )
 
 

@@ -1,0 +1,93 @@
+"""What programs ask of device memory, and what sharing equal loads does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace.machine.image import Image, Index, Node
+from headrace.machine.operands import operands
+from headrace.machine.sharing import share_reads
+from headrace.machine.timing import time
+from headrace.runtime.kernel import load
+from tests.machine.timing_programs import Body, Chip, machine
+
+KERNELS = Path(__file__).resolve().parents[2] / "examples" / "kernels"
+
+
+def program(name: str, **options: object):
+    return load(KERNELS / f"{name}.mlir").compile("spyre", **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["vector_add", "softmax", "matmul", "transpose", "broadcast_add"])
+def test_distinct_bytes_are_those_of_the_declared_work(name: str) -> None:
+    compiled = program(name)
+    found = operands(compiled.image, {a.name: 0 for a in compiled.image.arguments})
+    assert compiled.work is not None
+    read = sum(o.distinct or 0 for o in found if o.side == "read")
+    written = sum(o.distinct or 0 for o in found if o.side == "write")
+    assert (read, written) == (compiled.work.read_bytes, compiled.work.write_bytes)
+
+
+def test_an_operand_that_cores_fetch_separately_is_asked_for_more_often_than_it_is_long() -> None:
+    compiled = program("matmul", without=("multicast",))
+    values = {a.name: 0 for a in compiled.image.arguments}
+    found = {o.name: o for o in operands(compiled.image, values)}
+    moved = time(compiled.image, values, compiled.device).bytes["ddr_read"]
+    assert found["a"].moved + found["b"].moved == moved
+    assert found["a"].distinct == found["b"].distinct == 512 * 512 * 2
+
+
+def test_sharing_gives_the_cycles_of_the_program_compiled_with_multicast() -> None:
+    apart, together = program("matmul", without=("multicast",)), program("matmul")
+    values = {a.name: 0 for a in apart.image.arguments}
+    shared, listed = share_reads(apart.image, values, apart.device)
+    assert {one.name: one.units for one in listed} == {"a": 8, "b": 4}
+    assert time(shared, values, apart.device).cycles == time(together.image, values, together.device).cycles
+
+
+def test_what_is_shared_already_stays_as_it_is() -> None:
+    compiled = program("matmul")
+    values = {a.name: 0 for a in compiled.image.arguments}
+    image, listed = share_reads(compiled.image, values, compiled.device)
+    assert image is compiled.image and listed == ()
+
+
+def loading(addresses: list[int], tiles: int, size: int, pitch: int) -> Image:
+    """Core k loads `tiles` tiles of `size` bytes, `pitch` apart, from `addresses[k]` on."""
+    chip = Chip(machine(len(addresses)), len(addresses))
+
+    def loader(b: Body) -> list[Node]:
+        from dataclasses import replace
+
+        start = b.table(addresses)
+        loop = b.loop(tiles, b.load(size))
+        (copy,) = loop.body
+        from headrace.machine.index import of
+
+        base = start + of(loop.iv) * pitch + Index()
+        return [replace(loop, body=(replace(copy, source=replace(copy.source, base=base)),))]
+
+    chip.program("MNILU", loader)
+    return chip.image()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(0, 40).map(lambda k: 64 * k), min_size=1, max_size=4),
+    st.integers(1, 6),
+    st.sampled_from([64, 128, 192, 640]),
+    st.sampled_from([0, 64, 128, 256, 1024]),
+)
+def test_distinct_bytes_are_a_set_of_bytes(addresses: list[int], tiles: int, size: int, pitch: int) -> None:
+    touched = {
+        byte
+        for start in addresses
+        for tile in range(tiles)
+        for byte in range(start + tile * pitch, start + tile * pitch + size)
+    }
+    (found,) = operands(loading(addresses, tiles, size, pitch), {})
+    assert (found.distinct, found.moved) == (len(touched), len(addresses) * tiles * size)

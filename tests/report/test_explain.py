@@ -1,0 +1,105 @@
+"""Explanations: numbers that add up, savings that a second simulation gives, words that fit the program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headrace.cli.main import exit_code
+from headrace.report.explain import MARKS, WIDTH, Explanation, explain
+from headrace.runtime.kernel import load
+from headrace.runtime.retime import retiming
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = ROOT / "examples" / "kernels"
+SAMPLES = ROOT / "tests" / "machine" / "programs"
+
+
+def explained(name: str, device: str = "spyre", without: tuple[str, ...] = ()) -> Explanation:
+    kernel = load(KERNELS / f"{name}.mlir")
+    others = {one: kernel.compile(device, without=tuple(n for n in without if n != one)) for one in without}
+    return explain(kernel.compile(device, without=without), without=others)
+
+
+@pytest.mark.parametrize("name", ["vector_add", "softmax", "matmul"])
+def test_every_part_of_an_explanation_adds_up(name: str) -> None:
+    data = json.loads(json.dumps(explained(name).to_json()))
+    path = data["critical_path"]
+    assert path["cycles"] == sum(one["cycles"] for one in path["shares"]) == data["cycles"]
+    assert sum(link["cycles"] for one in path["stretches"] for link in one["links"]) == data["cycles"]
+    for unit in data["units"].values():
+        assert sum(unit[cause] for cause in MARKS) == unit["instances"] * data["cycles"]
+    assert data["ratio"] == pytest.approx(data["cycles"] / data["bound"]["cycles"], abs=1e-4)
+    roof = data["roofline"]
+    assert roof["attained_gflops"] <= roof["roof_gflops"]
+
+
+def test_a_product_without_multicast_loses_its_cycles_to_separate_fetches() -> None:
+    kernel = load(KERNELS / "matmul.mlir")
+    apart, together = kernel.compile("spyre", without=("multicast",)), kernel.compile("spyre")
+    found = explain(apart)
+    worst = found.losses[0]
+    assert worst.name == "multicast"
+    assert "operand a is fetched by 8 cores" in worst.text
+    assert worst.cycles == retiming(together).time().cycles
+    assert worst.saving == pytest.approx(1 - worst.cycles / found.timing.cycles)
+
+
+def test_what_a_switched_off_optimisation_costs_is_the_run_with_it() -> None:
+    found = explained("softmax", without=("double-buffering",))
+    whole = retiming(load(KERNELS / "softmax.mlir").compile("spyre")).time().cycles
+    (loss,) = [one for one in found.losses if one.name == "without double-buffering"]
+    assert loss.cycles == whole < found.timing.cycles
+
+
+def test_losses_are_told_by_size_and_none_is_too_small_to_tell() -> None:
+    found = explained("vector_add", "tiny")
+    savings = [loss.saving for loss in found.losses]
+    assert savings == sorted(savings, reverse=True)
+    assert 0 < len(savings) <= 5 and min(savings) >= 0.005
+
+
+def test_bars_are_as_long_as_they_should_be() -> None:
+    lines = [line for line in explained("vector_add", "sample").text().splitlines() if "|" in line]
+    assert {len(line.split("|")[1]) for line in lines} == {WIDTH}
+
+
+def test_a_rendezvous_program_of_single_vectors_is_told_why_it_is_slow() -> None:
+    program = load(SAMPLES / "public_bias_add.mlir").compile("sample")
+    found = explain(program)
+    notes = "\n".join(found.style)
+    assert "signals for every step: 3,072 of them, one for every 1.0 vectors" in notes
+    assert "no overlap of transfers: MNILU" in notes
+    assert "narrow transfers: 128 bytes each" in notes
+    assert found.facts.bound.source == "dfir"
+    assert found.timing.cycles > 20 * found.facts.bound.cycles
+    assert any(loss.name == "setup" for loss in found.losses)
+
+
+def test_a_program_near_its_bound_has_no_faults_of_style() -> None:
+    assert explained("softmax").style == ()
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.mlir")), ids=lambda path: path.stem)
+def test_no_sample_beats_the_bound_of_its_own_bytes_and_steps(path: Path) -> None:
+    program = load(path).compile("sample" if path.stem.startswith("public") else "spyre")
+    run = retiming(program, dict.fromkeys(("n", "arg3"), 1000))
+    timing = run.time()
+    assert 0 < run.bound(timing).cycles <= timing.cycles
+
+
+def test_the_command_prints_one_object_and_names_unknown_kernels(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert exit_code(["explain", str(KERNELS / "vector_add.mlir"), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["schema"] == 1 and data["critical_path"]["cycles"] == data["cycles"]
+    folder = tmp_path / "program"
+    assert exit_code(["compile", str(KERNELS / "vector_add.mlir"), "-o", str(folder)]) == 0
+    capsys.readouterr()
+    assert exit_code(["explain", str(folder)]) == 0
+    text = capsys.readouterr().out
+    assert "critical path" in text and f"{data['cycles']:,} cycles" in text
+    assert exit_code(["explain", str(KERNELS / "vector_add.mlir"), "nothing"]) == 1
