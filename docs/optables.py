@@ -89,7 +89,7 @@ def found_examples() -> dict[str, str]:
 def _modules() -> Iterator[Any]:
     """Everything that parses: example kernels, test kernels, test texts."""
     sys.path.insert(0, str(ROOT))
-    from tests.ir import test_upstream
+    from tests.ir import op_lines
 
     from headrace.ir.diagnostics import HeadraceError
     from headrace.ir.text import parse
@@ -97,7 +97,7 @@ def _modules() -> Iterator[Any]:
     paths = [p for folder in ("examples", "tests") for p in sorted((ROOT / folder).rglob("*.mlir"))]
     texts = [path.read_text(encoding="utf-8") for path in paths]
 
-    yield from map(test_upstream._module, test_upstream.LINES)
+    yield from map(op_lines.module, op_lines.LINES)
     for text in texts:
         try:
             yield parse(text)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from xdsl.dialects.builtin import IntAttr
-from xdsl.traits import IsTerminator
 
 from headrace.ir.arguments import grid
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
@@ -23,9 +22,8 @@ def _function(_: Scope, op: Any) -> Iterator[Diagnostic]:
         return
     if len(shape) > MOST_DIMS:
         yield error(op, f"the grid has {len(shape)} dims, more than {MOST_DIMS}", "fold dims into one")
-    for block in op.body.blocks:
-        if block.last_op is None or not block.last_op.has_trait(IsTerminator):
-            yield error(block.last_op or op, "a block of the function has no end", "end it with return")
+    if op.is_declaration and (op.sym_visibility is None or op.sym_visibility.data != "private"):
+        yield error(op, "the function has no body", "end one with return, or declare it private")
     for argument in op.body.blocks[0].args if op.body.blocks else ():
         yield from _runtime_arg(op, argument)
 

@@ -10,15 +10,11 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.rules.scope import Rule, Scope, error
-from headrace.ir.upstream.patch import element
-
-
-def _width(kind: Any) -> int | None:
-    return getattr(element(kind), "bitwidth", None)
+from headrace.ir.upstream.patch import bit_width, element
 
 
 def _extf(_: Scope, op: Any) -> Iterator[Diagnostic]:
-    source, result = _width(op.operands[0].type), _width(op.results[0].type)
+    source, result = bit_width(op.operands[0].type), bit_width(op.results[0].type)
     if source is not None and result is not None and result <= source:
         yield error(
             op,
@@ -28,7 +24,7 @@ def _extf(_: Scope, op: Any) -> Iterator[Diagnostic]:
 
 
 def _truncf(_: Scope, op: Any) -> Iterator[Diagnostic]:
-    source, result = _width(op.operands[0].type), _width(op.results[0].type)
+    source, result = bit_width(op.operands[0].type), bit_width(op.results[0].type)
     if source is not None and result is not None and result >= source:
         yield error(
             op, f"cannot narrow {op.operands[0].type} to {op.results[0].type}", "arith.extf makes it wider"
@@ -141,6 +137,39 @@ def _extract(_: Scope, op: Any) -> Iterator[Diagnostic]:
         yield error(op, f"an element of {source} is no {op.results[0].type}")
 
 
+def _insert(_: Scope, op: Any) -> Iterator[Diagnostic]:
+    value, dest, *indices = (v.type for v in op.operands)
+    if len(indices) != dest.get_num_dims():
+        yield error(op, f"{len(indices)} indices for {dest}", "give one index per dim")
+    if value != dest.element_type or op.results[0].type != dest:
+        yield error(op, f"an element of {dest} is no {value}")
+
+
+def _from_elements(_: Scope, op: Any) -> Iterator[Diagnostic]:
+    result = op.results[0].type
+    if len(op.operands) != result.element_count():
+        yield error(
+            op, f"{len(op.operands)} elements for {result}", "give every element, the last dim fastest"
+        )
+    elif any(v.type != result.element_type for v in op.operands):
+        yield error(op, f"an element of {result} is no {_types([v.type for v in op.operands])}")
+
+
+def _while(_: Scope, op: Any) -> Iterator[Diagnostic]:
+    """init -> (before) -> condition -> (after) -> yield, and the condition's values are the results."""
+    before, after = (region.block for region in op.regions)
+    carried, passed = [v.type for v in op.operands], [r.type for r in op.results]
+    links = (
+        ("the first region takes", [a.type for a in before.args], carried),
+        ("scf.condition passes", [v.type for v in list(before.last_op.operands)[1:]], passed),
+        ("the second region takes", [a.type for a in after.args], passed),
+        ("scf.yield gives", [v.type for v in after.last_op.operands], carried),
+    )
+    for what, given, wanted in links:
+        if given != wanted:
+            yield error(op, f"{what} {_types(given)} where the loop has {_types(wanted)}")
+
+
 def _fill(_: Scope, op: Any) -> Iterator[Diagnostic]:
     for value, target in zip(op.inputs, op.outputs, strict=False):
         if value.type != element(target.type):
@@ -162,9 +191,12 @@ UPSTREAM: dict[str, Rule] = {
     "linalg.generic": _generic,
     "scf.for": _for,
     "scf.if": _if,
+    "scf.while": _while,
     "tensor.collapse_shape": _collapse,
     "tensor.empty": _empty,
     "tensor.extract": _extract,
     "tensor.extract_slice": _extract_slice,
+    "tensor.from_elements": _from_elements,
+    "tensor.insert": _insert,
     "tensor.insert_slice": _insert_slice,
 }

@@ -108,3 +108,7 @@ class SliceReductionOp(IRDLOperation):
         syntax.print_attr_dict(printer, self)
         syntax.print_types(printer, [self.input.type])
         syntax.print_types(printer, [self.result.type], " -> ")
+
+    def verify_(self) -> None:
+        if self.input.type.element_type != self.result.type.element_type:
+            raise VerifyException(f"cannot reduce {self.input.type} to {self.result.type}")

@@ -6,6 +6,7 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from xdsl.dialects.builtin import Float16Type, Float32Type
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     AnyAttr,
@@ -21,7 +22,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from headrace.ir import syntax
-from headrace.ir.spyreop.types import FUSED
+from headrace.ir.spyreop.types import FUSED, DF16Type
 
 
 class KeywordOp(IRDLOperation, ABC):
@@ -29,6 +30,7 @@ class KeywordOp(IRDLOperation, ABC):
 
     WORDS: ClassVar[tuple[str, ...]] = ()
     OPTIONAL: ClassVar[bool] = False
+    ALLOWED: ClassVar[tuple[type, ...]] = (Float16Type, DF16Type, Float32Type)
     inputs = var_operand_def(AnyAttr())
     traits = traits_def(Pure())
 
@@ -61,6 +63,10 @@ class KeywordOp(IRDLOperation, ABC):
             raise VerifyException(f"takes {len(self.WORDS) + 1} operands, but has {len(self.inputs)}")
         if len({v.type for v in self.inputs}) != 1:
             raise VerifyException("operands must have one type")
+        if not isinstance(self.inputs[0].type, self.ALLOWED):
+            raise VerifyException(f"is not defined for {self.inputs[0].type}")
+        if list(self.result_types) != list(self.results_for(self.inputs[0].type)):
+            raise VerifyException(f"does not give {', '.join(map(str, self.result_types))}")
 
 
 @irdl_op_definition
@@ -114,3 +120,4 @@ class Exx2FusedOp(FusedOp):
 @irdl_op_definition
 class LayerNormScaleFusedOp(FusedOp):
     name = "spyreop.layernormscale_fused"
+    ALLOWED: ClassVar[tuple[type, ...]] = tuple(FUSED.values())

@@ -62,7 +62,8 @@ def _float_to_int(source: Attribute, result: Attribute) -> bool:
 
 
 def _index(source: Attribute, result: Attribute) -> bool:
-    return isinstance(source, IndexType) != isinstance(result, IndexType)
+    one, other = (source, result) if isinstance(source, IndexType) else (result, source)
+    return isinstance(one, IndexType) and _is_integer(other)
 
 
 def _conversion(stock: type[IRDLOperation], allows: Check, *flags: str) -> type[Any]:

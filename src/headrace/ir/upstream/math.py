@@ -177,6 +177,8 @@ class SinCosOp(IRDLOperation):
         syntax.print_types(printer, [self.operand.type])
 
     def verify_(self) -> None:
+        if not isinstance(element(self.operand.type), AnyFloat):
+            raise VerifyException(f"operand must be of floats, but is {self.operand.type}")
         if {self.sin.type, self.cos.type} != {self.operand.type}:
             raise VerifyException("operand and results must have one type")
 

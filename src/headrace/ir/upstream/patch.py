@@ -66,6 +66,12 @@ def element(kind: Attribute) -> Attribute:
     return kind.get_element_type() if isinstance(kind, ShapedType) else kind
 
 
+def bit_width(kind: Attribute) -> int | None:
+    """Bits of an element, None for what has no fixed width (index)."""
+    found: int | None = getattr(element(kind), "bitwidth", None)
+    return found
+
+
 def check_same_shape(source: Attribute, result: Attribute) -> None:
     """Both scalars, or tensors (vectors) of one shape."""
     for container in (TensorType, VectorType):

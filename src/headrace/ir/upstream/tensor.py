@@ -24,7 +24,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from headrace.ir import syntax
 from headrace.ir.syntax import INDEX
-from headrace.ir.upstream.patch import CastLike, check_same_shape
+from headrace.ir.upstream.patch import CastLike, bit_width, check_same_shape
 
 
 @irdl_op_definition
@@ -140,6 +140,9 @@ class BitcastOp(CastLike, IRDLOperation):
 
     def verify_(self) -> None:
         check_same_shape(self.source.type, self.dest.type)
+        widths = [bit_width(t.element_type) for t in (self.source.type, self.dest.type)]
+        if None in widths or widths[0] != widths[1]:
+            raise VerifyException(f"{self.source.type} and {self.dest.type} must have elements of one width")
 
 
 @irdl_op_definition
