@@ -63,6 +63,51 @@ def test_a_while_loop_ends_when_its_condition_fails():
     assert evaluate(body, ((12,), "f32"), x=X).tolist() == [128.0] * 12
 
 
+def test_a_parallel_loop_combines_what_its_points_give():
+    body = """%c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %s, %p = "scf.parallel"(%c0, %c1, %c3, %c3, %c1, %c1, %zero, %one)
+      <{operandSegmentSizes = array<i32: 2, 2, 2, 2>}> ({
+    ^bb0(%i: index, %j: index):
+      %k = arith.addi %i, %j : index
+      "scf.reduce"(%k, %k) ({
+      ^bb0(%a: index, %b: index):
+        %d = arith.addi %a, %b : index
+        "scf.reduce.return"(%d) : (index) -> ()
+      }, {
+      ^bb0(%a: index, %b: index):
+        %d = arith.muli %a, %b : index
+        "scf.reduce.return"(%d) : (index) -> ()
+      }) : (index, index) -> ()
+    }) : (index, index, index, index, index, index, index, index) -> (index, index)
+    %t = arith.addi %s, %p : index
+    %n = arith.index_cast %t : index to i32
+    %result = tensor.from_elements %n : tensor<1xi32>"""
+    points = [i + j for i in range(3) for j in (1, 2)]
+    assert evaluate(body, ((1,), "i32"), x=X).tolist() == [sum(points) + int(np.prod(points))]
+
+
+def test_a_switch_takes_the_case_of_its_operand_and_a_region_runs_in_place():
+    body = """%r = "scf.execute_region"() ({
+      %v = arith.negf %x : tensor<12xf32>
+      scf.yield %v : tensor<12xf32>
+    }) : () -> tensor<12xf32>
+    %result = "scf.index_switch"(%n) <{cases = array<i64: 2, 5>}> ({
+      scf.yield %x : tensor<12xf32>
+    }, {
+      scf.yield %r : tensor<12xf32>
+    }, {
+      %d = arith.addf %x, %x : tensor<12xf32>
+      scf.yield %d : tensor<12xf32>
+    }) : (index) -> tensor<12xf32>"""
+    for n, factor in ((2, -1), (5, 2), (3, 1)):
+        got = evaluate(body, ((12,), "f32"), scalars={"n": n}, scalar_types="%n: index", x=X)
+        assert np.array_equal(got, factor * X)
+
+
 def test_a_step_that_is_not_positive_is_an_error():
     body = """%c0 = arith.constant 0 : index
     %result = scf.for %i = %c0 to %c0 step %c0 iter_args(%a = %x) -> (tensor<12xf32>) {

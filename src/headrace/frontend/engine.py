@@ -104,8 +104,8 @@ def _launch(compiled: CompiledKernel, addresses: Mapping[str, int]) -> Run:
 
 
 def _interpret(compiled: CompiledKernel, addresses: Mapping[str, int]) -> Run:
-    from headrace.semantics.plain import Options as Meaning
-    from headrace.semantics.plain import interpret
+    from headrace.semantics.batched import Options as Meaning
+    from headrace.semantics.batched import interpret
 
     types = {a.name: a.dtype for a in compiled.kernel.arguments if a.kind == "memory"}
     values = {

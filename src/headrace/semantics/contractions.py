@@ -52,11 +52,13 @@ def _input(value: SSAValue, num_inputs: int) -> int | None:
     return value.index if isinstance(value, BlockArgument) and value.index < num_inputs else None
 
 
-def contract(left: Array, right: Array, domain: Domain, dtype: str) -> Array:
+def contract(left: Array, right: Array, domain: Domain, dtype: str, apart: int = 0) -> Array:
     """Sum over the reduction dims of left * right, both with one axis per dim (extent 1 where unused).
 
     The result has one axis per dim, of extent 1 for reductions and for parallel dims neither operand has.
-    It is f32 for floats (f64 when `dtype`, the type of the sum, is), int64 for integers (wrapping).
+    It is f32 for floats (f64 when `dtype`, the type of the sum, is), int64 for integers (wrapping). Every
+    point of the first `apart` dims is a product of its own, whose sums are taken in the order in which they
+    are without those dims.
     """
     sizes = domain.extents
     summed = domain.reductions
@@ -64,18 +66,21 @@ def contract(left: Array, right: Array, domain: Domain, dtype: str) -> Array:
     left, right = (
         np.broadcast_to(x, _stretched(x, other, summed)) for x, other in ((left, right), (right, left))
     )
-    both = [d for d in domain.parallel if left.shape[d] > 1 and right.shape[d] > 1]
-    rows = [d for d in domain.parallel if left.shape[d] > 1 and d not in both]
-    columns = [d for d in domain.parallel if right.shape[d] > 1 and d not in both]
+    first = list(range(apart))
+    inner = [d for d in domain.parallel if d >= apart]
+    both = [d for d in inner if left.shape[d] > 1 and right.shape[d] > 1]
+    rows = [d for d in inner if left.shape[d] > 1 and d not in both]
+    columns = [d for d in inner if right.shape[d] > 1 and d not in both]
     batch, m, n = (math.prod(sizes[d] for d in dims) for dims in (both, rows, columns))
     k = math.prod(left.shape[d] for d in summed)
     lead = [batch] if batch > 1 else []
-    a = _arranged(left, [*both, *rows, *summed], len(sizes)).reshape([*lead, m, k])
-    b = _arranged(right, [*both, *summed, *columns], len(sizes)).reshape([*lead, k, n])
+    a = _arranged(left, [*first, *both, *rows, *summed], len(sizes))
+    b = _arranged(right, [*first, *both, *summed, *columns], len(sizes))
+    a, b = a.reshape([*a.shape[:apart], *lead, m, k]), b.reshape([*b.shape[:apart], *lead, k, n])
     out = _matmul(a, b, np.float64 if dtype == "f64" else np.float32)
     unread = math.prod(sizes[d] for d in summed if left.shape[d] == 1)
     out = out * unread if unread > 1 else out
-    return _scattered(out, both, rows, columns, sizes)
+    return _scattered(out, [*first, *both], rows, columns, [*out.shape[:apart], *sizes[apart:]])
 
 
 def _stretched(x: Array, other: Array, summed: Sequence[int]) -> tuple[int, ...]:
@@ -106,10 +111,20 @@ def _matmul(a: Array, b: Array, wide: Any) -> Array:
         total: Array | None = None
         for first in range(0, max(k, 1), TERMS_AT_ONCE):
             at = slice(first, first + TERMS_AT_ONCE)
-            step = np.matmul(a[..., at].astype(wide), b[..., at, :].astype(wide))
+            step = np.matmul(_wide(a[..., at], wide), _wide(b[..., at, :], wide))
             total = step if total is None else total + step
     assert total is not None
     return total
+
+
+def _wide(x: Array, wide: Any) -> Array:
+    """A copy of matrices in type `wide`, row after row or column after column as they lie in memory.
+
+    The order of a sum in a product depends on how operands lie: nothing else may decide it.
+    """
+    if min(x.shape[-2:]) > 1 and 0 < x.strides[-2] < x.strides[-1]:
+        return np.array(x.swapaxes(-1, -2), wide, order="C").swapaxes(-1, -2)
+    return np.array(x, wide, order="C")
 
 
 def _integer_matmul(a: Array, b: Array) -> Array:

@@ -34,7 +34,8 @@ Steps = Generator[Wait, None, Sequence[Any]]
 
 HANDLERS: dict[str, Handler] = {**SCALARS, **TENSORS, **LINALG, **MEMORY}
 TERMINATORS = frozenset(
-    ("scf.yield", "scf.condition", "scf.reduce", "func.return", "ktdp.yield_partial", "ktdp.yield_reduced")
+    ("scf.yield", "scf.condition", "scf.reduce", "scf.reduce.return", "func.return")
+    + ("ktdp.yield_partial", "ktdp.yield_reduced")
 )
 
 
@@ -97,15 +98,31 @@ def _while(frame: Frame, op: Operation) -> Steps:
 
 
 def _parallel(frame: Frame, op: Operation) -> Steps:
-    """`scf.parallel` without reductions: the points one after the other."""
-    if op.results:
-        raise frame.error(op, "reductions of scf.parallel are not supported", "use scf.for with iter_args")
-    rank = len(op.regions[0].block.args)
-    bounds = frame.integers(op.operands)
-    ranges = [range(bounds[d], bounds[rank + d], bounds[2 * rank + d]) for d in range(rank)]
-    for point in itertools.product(*ranges):
-        yield from run_block(frame, op.regions[0].block, point)
-    return ()
+    """`scf.parallel`: the points one after the other, their values combined in that order."""
+    body = op.regions[0].block
+    rank, bounds = len(body.args), [frame.integer(v) for v in op.operands[: 3 * len(body.args)]]
+    lows, highs, steps = (bounds[k * rank : (k + 1) * rank] for k in range(3))
+    if any(step <= 0 for step in steps):
+        raise frame.error(op, f"the steps are {steps}", "a loop's step is positive")
+    carried = [frame.get(v) for v in op.operands[3 * rank :]]
+    combiners = body.last_op.regions if body.last_op is not None else ()
+    for point in itertools.product(*map(range, lows, highs, steps)):
+        values = yield from run_block(frame, body, point)
+        for k, (region, value) in enumerate(zip(combiners, values, strict=False)):
+            (carried[k],) = yield from run_block(frame, region.block, [carried[k], value])
+    return carried
+
+
+def _region(frame: Frame, op: Operation) -> Steps:
+    return (yield from run_block(frame, op.regions[0].block, ()))
+
+
+def _switch(frame: Frame, op: Operation) -> Steps:
+    """`scf.index_switch`: the region of the case that the operand is, else the first, default one."""
+    cases: Any = op.properties["cases"]
+    chosen = frame.integer(op.operands[0])
+    found = [k for k, case in enumerate(cases.get_values(), 1) if case == chosen]
+    return (yield from run_block(frame, op.regions[found[0] if found else 0].block, ()))
 
 
 def _call(frame: Frame, op: Any) -> Steps:
@@ -121,6 +138,8 @@ CONTROL: dict[str, Callable[[Frame, Operation], Steps]] = {
     "scf.if": _if,
     "scf.while": _while,
     "scf.parallel": _parallel,
+    "scf.execute_region": _region,
+    "scf.index_switch": _switch,
     "func.call": _call,
 }
 """Ops whose regions may wait for other tiles; `intertile` adds its own."""

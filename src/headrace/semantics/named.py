@@ -57,8 +57,11 @@ def _contraction(frame: Frame, op: Operation) -> Sequence[Any]:
     return [contraction(frame, op, maps)]
 
 
-def contraction(frame: Frame, op: Operation, maps: Sequence[AffineMap]) -> Array:
-    """outs + the sum of products of two operands, whose axes walk the dims of `maps`, rounded once."""
+def contraction(frame: Frame, op: Operation, maps: Sequence[AffineMap], apart: int = 0) -> Array:
+    """outs + the sum of products of two operands, whose axes walk the dims of `maps`, rounded once.
+
+    The first `apart` dims count matrices (`contract`).
+    """
     ins, outs = split(op)
     dtype = known_element_type(frame, op, op.results[0].type)
     values = [frame.array(op, v) for v in ins]
@@ -67,7 +70,9 @@ def contraction(frame: Frame, op: Operation, maps: Sequence[AffineMap]) -> Array
         sizes = extents(tuple(maps), (*(v.shape for v in values), start.shape))
         used = {d for e in maps[-1].results for d in e.used_dims()}
         domain = Domain(sizes, tuple(d for d in range(len(sizes)) if d not in used))
-        total = contract(over(values[0], maps[0], sizes), over(values[1], maps[1], sizes), domain, dtype)
+        total = contract(
+            over(values[0], maps[0], sizes), over(values[1], maps[1], sizes), domain, dtype, apart
+        )
     except (ValueError, OutOfBounds) as error:
         raise frame.error(op, str(error)) from None
     result = _accumulator(frame, op, start, dtype, "add")

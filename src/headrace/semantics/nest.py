@@ -26,6 +26,7 @@ from headrace.semantics.combiners import (
 )
 from headrace.semantics.contractions import contract, product
 from headrace.semantics.frame import Empty, Frame
+from headrace.semantics.intrinsics import is_statistics
 from headrace.semantics.nests import BLOCK_ELEMENTS, Domain, blocks, extents, grid_of, over, part
 from headrace.semantics.nests import Block as Run
 from headrace.semantics.picks import candidates, fold_in_order
@@ -35,7 +36,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Nest:
-    """An op as a nest: `body` has one argument per input, then (unless it is a map) one per output."""
+    """An op as a nest: `body` has one argument per input, then (unless it is a map) one per output.
+
+    The first `apart` dims count nests that are computed together.
+    """
 
     op: Operation
     inputs: tuple[SSAValue, ...]
@@ -43,6 +47,7 @@ class Nest:
     maps: tuple[AffineMap, ...]
     reductions: tuple[int, ...]
     body: Block
+    apart: int = 0
 
     @property
     def carried(self) -> Sequence[BlockArgument]:
@@ -117,6 +122,9 @@ def _pointwise(
 
 
 def _reduce(frame: Frame, nest: Nest, domain: Domain, views: Sequence[Array], outs: Sequence[Array]) -> None:
+    if is_statistics(nest.body):
+        _average(frame, nest, domain, views, outs)
+        return
     found = frame.once("combinations", nest.op, lambda: combinations(nest.body, nest.carried))
     if len(outs) == 1:
         term = frame.once("product", nest.op, lambda: product(found[0], len(views)))
@@ -124,7 +132,7 @@ def _reduce(frame: Frame, nest: Nest, domain: Domain, views: Sequence[Array], ou
             sides = [views[term.left], views[term.right]]
             if term.is_unsigned:
                 sides = [s.view(f"u{s.dtype.itemsize}") for s in sides]
-            total = contract(sides[0], sides[1], domain, found[0].dtype)
+            total = contract(sides[0], sides[1], domain, found[0].dtype, nest.apart)
             if str(nest.carried[0].type) == "f32" and found[0].dtype == "f32":
                 accumulate(outs[0], total, "f32")
                 return
@@ -171,6 +179,18 @@ def _combine(
             start = carrier(how.kind, out, str(nest.carried[k].type))
             if total is not None:
                 out[...] = settle(merge(how.kind, start, total, how.dtype), str(nest.carried[k].type))
+
+
+def _average(frame: Frame, nest: Nest, domain: Domain, views: Sequence[Array], outs: Sequence[Array]) -> None:
+    """Results that are means of what the body yields, over the reduction dims."""
+    for block in blocks(domain.extents, domain.parallel):
+        values = evaluate_body(frame, nest.body, [part(v, block) for v in views], grid_of(block))
+        shape = [s.stop - s.start for s in block]
+        for out, value, argument in zip(outs, values, nest.carried, strict=True):
+            dtype = str(argument.type)
+            total = fold("add", _stretch(value, shape), dtype, domain.reductions)
+            with np.errstate(all="ignore"):
+                part(out, block)[...] = settle(total / domain.terms, dtype)
 
 
 def _stretch(value: Array, shape: Sequence[int]) -> Array:

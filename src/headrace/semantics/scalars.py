@@ -27,6 +27,7 @@ from headrace.semantics.elementwise import (
     knows_integer,
 )
 from headrace.semantics.frame import Frame, Handler, element_type, known_element_type, scalar
+from headrace.semantics.intrinsics import INTRINSICS
 
 Array = np.ndarray[Any, Any]
 
@@ -230,5 +231,6 @@ SCALARS: dict[str, Handler] = {
     "spyreop.idx32toaddr": _address,
     "spyreop.softplus": _softplus,
     "tensor.extract": _extract,
+    **INTRINSICS,
 }
 """The handler of every such op, by name."""

@@ -13,6 +13,7 @@ from headrace.numbers.dtypes import numpy_dtype
 from headrace.semantics.affine import open_grid
 from headrace.semantics.body import evaluate_body
 from headrace.semantics.frame import Empty, Frame, Handler, known_element_type
+from headrace.semantics.intrinsics import slice_reduction
 
 Array = np.ndarray[Any, Any]
 
@@ -212,6 +213,7 @@ TENSORS: dict[str, Handler] = {
     "tensor.bitcast": _bitcast,
     "tensor.gather": _gather,
     "tensor.concat": _concat,
+    "spyreop.slice_reduction": slice_reduction,
     **{f"tensor.{n}": _reshape for n in ("expand_shape", "collapse_shape", "reshape", "cast")},
 }
 """The handler of every tensor op, by name (`tensor.extract` is one of `SCALARS`)."""

@@ -40,7 +40,7 @@ def _with_rows(frame: BatchFrame, nest: Nest) -> Nest:
     maps = tuple(
         shifted(m, o or v in frame.varying) for m, v, o in zip(nest.maps, values, is_out, strict=True)
     )
-    return Nest(nest.op, nest.inputs, nest.outputs, maps, tuple(d + 1 for d in nest.reductions), nest.body)
+    return Nest(nest.op, nest.inputs, nest.outputs, maps, tuple(d + 1 for d in nest.reductions), nest.body, 1)
 
 
 def shifted(map: AffineMap, has_rows: bool) -> AffineMap:
@@ -67,7 +67,7 @@ def contract_rows(frame: BatchFrame, op: Operation) -> Sequence[Any]:
     ins, outs = split(op)
     maps = frame.once("rows", op, lambda: _contraction_maps(frame, op))
     with _outputs(frame, outs):
-        return [contraction(frame, op, maps)]
+        return [contraction(frame, op, maps, apart=1)]
 
 
 def _contraction_maps(frame: BatchFrame, op: Operation) -> tuple[AffineMap, ...]:

@@ -18,6 +18,7 @@ from headrace.semantics.compare import CONVERSIONS, convert
 from headrace.semantics.control import HANDLERS
 from headrace.semantics.elementwise import EXACT, FUNCTIONS, float_op, integer_op
 from headrace.semantics.frame import Empty, element_type, known_element_type
+from headrace.semantics.intrinsics import slice_reduction
 from headrace.semantics.linalg import ELEMENTWISE
 from headrace.semantics.memory import MEMORY
 from headrace.semantics.scalars import SCALARS
@@ -227,6 +228,7 @@ RULES: dict[str, Any] = {
     "arith.select": _select,
     "tensor.extract_slice": _extract_slice,
     "tensor.insert_slice": _insert_slice,
+    "spyreop.slice_reduction": slice_reduction,
     **{f"tensor.{n}": _reshape for n in ("expand_shape", "collapse_shape", "reshape", "cast")},
     "linalg.broadcast": _broadcast,
     "linalg.transpose": _transpose,
