@@ -118,29 +118,44 @@ def store(tile: Tile, values: Array, is_strict: bool = True) -> None:
     if window is not None:
         window[...] = values
         return
-    coordinates = [np.broadcast_to(c, tile.shape) for c in tile.coordinates()]
-    left = np.ones(tile.shape, np.bool_)
-    for part, local, inside in _parts(tile.base, coordinates):
-        here = np.broadcast_to(inside, tile.shape) & left
-        left &= ~here
-        if here.all():
+    write(tile.base, tile.coordinates(), values, is_strict)
+
+
+def write(base: View | Distributed, coordinates: Sequence[Array], values: Array, is_strict: bool) -> None:
+    """Writes `values` to the coordinates, which broadcast to their shape, in the order of the values.
+
+    A coordinate that several parts of a distributed view have goes to the first of them.
+    """
+    left: Array | None = None
+    if np.broadcast_shapes((), *(c.shape for c in coordinates)) != values.shape:
+        coordinates = [np.broadcast_to(c, values.shape) for c in coordinates]
+    for part, local, inside in _parts(base, coordinates):
+        if left is None and np.all(inside):
             window, at = _rows(part, local)
             window[at] = values
-        elif here.any():
-            window, at = _rows(part, [c[here] for c in local])
+            return
+        left = np.ones(values.shape, np.bool_) if left is None else left
+        here = np.broadcast_to(inside, values.shape) & left
+        left &= ~here
+        if here.any():
+            window, at = _rows(part, [np.broadcast_to(c, values.shape)[here] for c in local])
             window[at] = values[here]
-    if is_strict and left.any():
-        raise OutOfBounds(_first(coordinates, left), tile.base.sizes)
+    if is_strict and left is not None and left.any():
+        raise OutOfBounds(_first([np.broadcast_to(c, values.shape) for c in coordinates], left), base.sizes)
 
 
 def read(base: View | Distributed, coordinates: Sequence[Array], is_strict: bool = True) -> Array:
-    """The elements at the coordinates; a coordinate that no part of a distributed view has reads 0."""
+    """The elements at the coordinates; a coordinate that no part of a distributed view has reads 0, one that
+    several parts have reads the last of them."""
     shape = np.broadcast_shapes(*(c.shape for c in coordinates)) if coordinates else ()
+    if is_strict and isinstance(base, Distributed):
+        _require_inside(base, coordinates, shape)
     out: Array | None = None
     for part, local, inside in _parts(base, coordinates):
         if np.all(inside):
             window, at = _rows(part, local)
-            return np.asarray(window[at]).reshape(shape)
+            out = np.asarray(window[at]).reshape(shape)
+            continue
         here = np.broadcast_to(inside, shape)
         if is_strict and isinstance(base, View):
             raise OutOfBounds(_first(coordinates, ~here), base.sizes)
@@ -150,6 +165,14 @@ def read(base: View | Distributed, coordinates: Sequence[Array], is_strict: bool
             window, at = _rows(part, [np.broadcast_to(c, shape)[here] for c in local])
             out[here] = window[at].reshape(-1)
     return np.zeros(shape, numpy_dtype(base.dtype)) if out is None else out
+
+
+def _require_inside(base: Distributed, coordinates: Sequence[Array], shape: tuple[int, ...]) -> None:
+    inside: Any = np.True_
+    for coordinate, size in zip(coordinates, base.sizes, strict=True):
+        inside = inside & ((coordinate >= 0) & (coordinate < size))
+    if not np.all(inside):
+        raise OutOfBounds(_first(coordinates, ~np.broadcast_to(inside, shape)), base.sizes)
 
 
 def _parts(base: View | Distributed, coordinates: Sequence[Array]) -> Iterator[tuple[View, list[Array], Any]]:

@@ -1,10 +1,10 @@
 """The fast engine of KTIR: alike tiles of the grid run together, equal to `plain` in all it reports.
 
-A function runs tile by tile, as in `plain`, when before it starts one of these holds: it has inter-tile
-ops, distributed views, views of scratchpads, calls or `scf.while`; loaded elements decide a branch, a bound
-or an address (those of an indirect access tile excepted); one tile stores what another one loads or stores;
-an access leaves its view. `why_not` says which. Tiles that branch or loop differently run as groups that do
-not.
+A function runs tile by tile, as in `plain`, when before it starts one of these holds: it has views of
+scratchpads, calls or `scf.while`; loaded elements decide a branch, a bound or an address (those of an
+indirect access tile excepted); one tile loads what another one stores, or several ops store to it; an access
+leaves its view. `why_not` says which. Tiles that branch, loop or communicate differently run as groups that
+do not, which wait for each other where they deliver values.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from xdsl.dialects.func import FuncOp
 
 from headrace.ir.diagnostics import HeadraceError
 from headrace.numbers.memory import Memory
+from headrace.semantics.batches import intertile  # noqa: F401  adds its ops to CONTROL
 from headrace.semantics.batches.conflicts import Touched
 from headrace.semantics.batches.frame import BatchFrame, BatchLedger, Diverges, NotBatchable
 from headrace.semantics.batches.ops import is_joined
-from headrace.semantics.batches.reach import Reach, obstacle, reach
+from headrace.semantics.batches.reach import Reach, is_inter_tile, obstacle, reach
 from headrace.semantics.batches.run import run_block
 from headrace.semantics.frame import Launch
 from headrace.semantics.options import Options
-from headrace.semantics.plain import interpret_by, run_tiles
+from headrace.semantics.plain import interpret_by, run_tiles, take_turns
 from headrace.semantics.report import Report
 
 __all__ = ["Options", "Report", "interpret", "why_not"]
@@ -78,9 +79,11 @@ def _run(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
     space = launch.memory.bytes
     before = [(first, space[first:end].copy()) for first, end in rewritten]
     try:
-        for frame in batches(report):
-            run_block(frame, kernel.body.block, values)
-            report.lx_peak_bytes = max(report.lx_peak_bytes, frame.ledger.peak_bytes)
+        if is_inter_tile(kernel):
+            _take_turns(list(batches(report)), kernel, values, report)
+        else:
+            for frame in batches(report):
+                _take_turns([frame], kernel, values, report)
     except HeadraceError:
         # The first tile in order is the one to tell of: from the start, tile by tile.
         for first, content in before:
@@ -94,6 +97,11 @@ def _run(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
         launch.report.warn(warning)
 
 
+def _take_turns(frames: Sequence[BatchFrame], kernel: FuncOp, values: Sequence[Any], report: Report) -> None:
+    take_turns({frame.tile: run_block(frame, kernel.body.block, values, ()) for frame in frames})
+    report.lx_peak_bytes = max(report.lx_peak_bytes, *(frame.ledger.peak_bytes for frame in frames))
+
+
 Batches = Callable[[Report], Iterator[BatchFrame]]
 
 
@@ -103,7 +111,7 @@ def _plan(
     """Why not, the frames to run one after the other, which write to a report, and the spans of bytes that
     have to come back before the function can run again."""
     facts = reach(kernel, launch.grid)
-    together = replace(launch, plans={}, facts={})
+    together = replace(launch, plans={}, facts={}, mail={})
     reason = obstacle(kernel, facts)
     touched, groups = Touched(), []
     if not reason:
@@ -135,7 +143,7 @@ def _followed(
         frame = _frame(launch, group, facts)
         frame.touched = attempt.add
         try:
-            run_block(frame, kernel.body.block, values)
+            take_turns({frame.tile: run_block(frame, kernel.body.block, values, ())})
         except Diverges as different:
             pending += [group[rows] for rows in different.groups]
             continue

@@ -26,7 +26,7 @@ class Future:
     groups: AffineSet
 
 
-def _groups(frame: Frame, op: Operation, groups: AffineSet) -> range:
+def groups_of(frame: Frame, op: Operation, groups: AffineSet) -> range:
     bounds = box(groups)
     if bounds is None or len(bounds) != 1 or None in bounds[0]:
         raise frame.error(op, "the groups of a future are no finite range")
@@ -35,7 +35,7 @@ def _groups(frame: Frame, op: Operation, groups: AffineSet) -> range:
 
 
 @lru_cache(maxsize=4096)
-def _members(tiles: AffineSet, count: int, symbols: tuple[int, ...]) -> list[int]:
+def members(tiles: AffineSet, count: int, symbols: tuple[int, ...]) -> list[int]:
     """Which of `count` tiles are in a set `(tile)[symbols]`, in ascending order."""
     inside = contains(tiles, [np.arange(count)], symbols[: tiles.num_symbols])
     return [int(t) for t in np.flatnonzero(np.broadcast_to(inside, (count,)))]
@@ -46,8 +46,8 @@ def produce(frame: Frame, op: Any) -> Steps:
     number = frame.counts.get(op, 0)
     frame.counts[op] = number + 1
     future = Future(op, number, op.producer_tiles_per_group.data, op.future.type.groups.data)
-    groups, tiles = _groups(frame, op, future.groups), frame.launch.tiles
-    mine = [g for g in groups if frame.tile in _members(future.producers, tiles, (g,))]
+    groups, tiles = groups_of(frame, op, future.groups), frame.launch.tiles
+    mine = [g for g in groups if frame.tile in members(future.producers, tiles, (g,))]
     if len(mine) > 1:
         raise frame.error(op, f"tile {frame.tile} produces for groups {mine}; groups are disjoint")
     for group in mine:
@@ -60,13 +60,13 @@ def _deliver(frame: Frame, op: Any, future: Future) -> Steps:
     """The partial values this tile consumes, by producer in ascending order; None first when it consumes
     nothing."""
     tiles = frame.launch.tiles
-    for group in _groups(frame, op, future.groups):
-        if frame.tile not in _members(op.consumer_tiles_per_group.data, tiles, (group,)):
+    for group in groups_of(frame, op, future.groups):
+        if frame.tile not in members(op.consumer_tiles_per_group.data, tiles, (group,)):
             continue
-        sources = _members(future.producers, tiles, (group,))
+        sources = members(future.producers, tiles, (group,))
         chosen = op.producer_dependency_per_consumer
         if chosen is not None:
-            wanted = _members(chosen.data, tiles, (frame.tile, group))
+            wanted = members(chosen.data, tiles, (frame.tile, group))
             if not set(wanted) <= set(sources):
                 raise frame.error(
                     op, f"tile {frame.tile} depends on tiles {wanted}, group {group} has {sources}"
@@ -84,7 +84,12 @@ def _collect(frame: Frame, op: Operation, keys: dict[int, Any]) -> Steps:
 
     if missing():
         yield Wait(op, lambda: not missing(), missing)
-    return [mail[key] for key in keys.values()]
+    return [tuple(received(value) for value in mail[key]) for key in keys.values()]
+
+
+def received(value: Any) -> Any:
+    """What a consumer has of a delivered value: a buffer of its own."""
+    return value.copy() if isinstance(value, np.ndarray) and value.ndim else value
 
 
 def reduce(frame: Frame, op: Any) -> Steps:

@@ -154,7 +154,16 @@ def _typed(value: float | int, dtype: str) -> Any:
 def run_tiles(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
     """Runs every tile; a tile that waits is resumed when what it waits for is there."""
     frames = [Frame(launch, tile, place) for tile, place in enumerate(_places(launch))]
-    runs: dict[int, Steps] = {f.tile: run_block(f, kernel.body.block, values) for f in frames}
+    take_turns({f.tile: run_block(f, kernel.body.block, values) for f in frames})
+    peak = max((f.ledger.peak_bytes for f in frames), default=0)
+    launch.report.lx_peak_bytes = max(launch.report.lx_peak_bytes, peak)
+
+
+def take_turns(runs: dict[int, Steps]) -> None:
+    """Runs coroutines to their ends, by the number of their tile; one that waits lets the others go on.
+
+    What is delivered stays delivered, so that any order ends when one does.
+    """
     waiting: dict[int, Wait] = {}
     while runs:
         ready = [tile for tile in runs if tile not in waiting or waiting[tile].is_ready()]
@@ -166,8 +175,6 @@ def run_tiles(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
                 waiting[tile] = next(runs[tile])
             except StopIteration:
                 del runs[tile]
-                peak = frames[tile].ledger.peak_bytes
-                launch.report.lx_peak_bytes = max(launch.report.lx_peak_bytes, peak)
 
 
 def _places(launch: Launch) -> Iterator[tuple[int, ...]]:

@@ -84,6 +84,14 @@ class BatchFrame(Frame):
             raise Diverges([np.flatnonzero(of == k) for k in range(len(kinds))])
         return found[0]
 
+    def split(self, kinds: Sequence[Any]) -> None:
+        """Diverges unless all rows are of one kind."""
+        names: dict[Any, list[int]] = {}
+        for row, kind in enumerate(kinds):
+            names.setdefault(kind, []).append(row)
+        if len(names) > 1:
+            raise Diverges([np.asarray(rows) for rows in names.values()])
+
     def alone(self, row: int) -> Frame:
         """A frame of one tile with nothing in it yet."""
         place = tuple(int(c[row]) for c in self.coordinates)  # type: ignore[index]
@@ -103,8 +111,9 @@ class _Behind:
 class BatchLedger(Ledger):
     """Live bytes of one of `count` alike tiles: a buffer of rows counts with one of them."""
 
-    def __init__(self, count: int, varying: frozenset[SSAValue]) -> None:
+    def __init__(self, count: int, varying: frozenset[SSAValue], live_bytes: int = 0) -> None:
         super().__init__()
+        self.bytes = self.peak_bytes = live_bytes
         self._count, self._varying, self._rows = count, varying, 1
 
     def bind(self, name: SSAValue, value: Any) -> None:

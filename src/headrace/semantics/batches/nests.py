@@ -40,7 +40,8 @@ def _with_rows(frame: BatchFrame, nest: Nest) -> Nest:
     maps = tuple(
         shifted(m, o or v in frame.varying) for m, v, o in zip(nest.maps, values, is_out, strict=True)
     )
-    return Nest(nest.op, nest.inputs, nest.outputs, maps, tuple(d + 1 for d in nest.reductions), nest.body, 1)
+    reductions = tuple(d + 1 for d in nest.reductions)
+    return Nest(nest.op, nest.inputs, nest.outputs, maps, reductions, nest.body, apart=1)
 
 
 def shifted(map: AffineMap, has_rows: bool) -> AffineMap:

@@ -14,11 +14,12 @@ from xdsl.ir import Operation, SSAValue
 from headrace.semantics.batches.frame import captured
 from headrace.semantics.control import HANDLERS, TERMINATORS
 
-_CONTROL = frozenset({"scf.for", "scf.if"})
+_DELIVERIES = frozenset({"ktdp.inter_tile_reduce", "ktdp.inter_tile_consume"})
+_INTER_TILE = _DELIVERIES | {"ktdp.inter_tile_produce"}
+_CONTROL = frozenset({"scf.for", "scf.if"}) | _INTER_TILE
 _ADDRESSES = frozenset(
     {"ktdp.construct_memory_view", "ktdp.construct_access_tile", "ktdp.construct_indirect_access_tile"}
 )
-_ALONE = frozenset({"ktdp.construct_distributed_memory_view", "ktdp.runtime_arg_extract"})
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,12 @@ def _follow(op: Operation, found: set[SSAValue], grid: Sequence[int], source: st
             found.update(op.results)
         else:
             found.update(r for r, n in zip(op.results, grid, strict=False) if n > 1)
-    if op.name == "scf.for":
+    if op.name in _INTER_TILE:
+        is_tensor = op.name in _DELIVERIES
+        if source == "ktdp.get_compute_tile_id" or is_tensor:
+            found.update(a for region in op.regions for a in region.block.args)
+            found.update(op.results if is_tensor else ())
+    elif op.name == "scf.for":
         body = op.regions[0].block
         yielded = body.last_op.operands if body.last_op else ()
         if any(v in found for v in op.operands[:3]):
@@ -91,13 +97,28 @@ def _follow(op: Operation, found: set[SSAValue], grid: Sequence[int], source: st
         found.update(op.results)
 
 
+def is_inter_tile(function: FuncOp) -> bool:
+    """Whether tiles deliver values to each other."""
+    return any(op.name in _INTER_TILE for op in function.walk())
+
+
+def _is_simple(reduce: Operation, facts: Reach) -> bool:
+    """Whether a combiner computes on nothing but what it is given and what all tiles have."""
+    inside = [op for op in reduce.regions[0].block.walk() if op.name not in TERMINATORS]
+    return all(not op.name.startswith("ktdp.") and op.name not in _CONTROL for op in inside) and not any(
+        v in facts.varying for v in captured(reduce)
+    )
+
+
 def obstacle(function: FuncOp, facts: Reach) -> str:
     """Why the tiles of a function cannot run together; empty when nothing stands in the way."""
     for op in _ops(function):
-        if op.name in _ALONE or (op.name not in HANDLERS and op.name not in _CONTROL | TERMINATORS):
+        if op.name not in HANDLERS and op.name not in _CONTROL | TERMINATORS:
             return f"{op.name} runs tile by tile"
         if op.name == "ktdp.construct_memory_view" and getattr(op.memory_space, "is_local", True):  # type: ignore[attr-defined]
             return "a view of a scratchpad belongs to one tile"
+        if op.name == "ktdp.inter_tile_reduce" and not _is_simple(op, facts):
+            return "what is delivered is combined tile by tile"
         deciding: Sequence[SSAValue] = ()
         if op.name in _ADDRESSES:
             deciding = [v for v in op.operands if not _is_tensor(v)]

@@ -1,8 +1,9 @@
-"""Running blocks for many tiles in step: loops and branches that all of them take alike."""
+"""Running blocks for many tiles in step: loops and branches that all of them take alike, deliveries between
+tiles."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,19 @@ from xdsl.ir import Block, Operation
 from headrace.numbers.dtypes import numpy_dtype
 from headrace.semantics.batches.frame import BatchFrame, Diverges, captured
 from headrace.semantics.batches.ops import handler_of
-from headrace.semantics.control import TERMINATORS
+from headrace.semantics.control import TERMINATORS, Wait
 from headrace.semantics.frame import element_type
 from headrace.semantics.ledger import last_uses
 
+Steps = Generator[Wait, None, Sequence[Any]]
+"""Yields while the tiles have to wait; returns the results of an op, or what a block hands on."""
 
-def run_block(frame: BatchFrame, block: Block, arguments: Sequence[Any]) -> Operation:
-    """Runs the block with its arguments (as the names hold them); the terminator, whose operands are still
-    there."""
+
+def run_block(frame: BatchFrame, block: Block, arguments: Sequence[Any], targets: Sequence[Any]) -> Steps:
+    """Runs the block with its arguments (as the names hold them); what it yields, as `targets` hold it.
+
+    A target None holds rows.
+    """
     plans = frame.launch.plans
     if block not in plans:
         plans[block] = [
@@ -28,11 +34,9 @@ def run_block(frame: BatchFrame, block: Block, arguments: Sequence[Any]) -> Oper
         _bind(frame, name, value)
     for op, dead, handler in plans[block]:
         if op.name in TERMINATORS:
-            return op
-        if op.name == "scf.for":
-            produced = _for(frame, op)
-        elif op.name == "scf.if":
-            produced = _if(frame, op)
+            return _leave(frame, op, targets)
+        if op.name in CONTROL:
+            produced = yield from CONTROL[op.name](frame, op)
         elif frame.touched is None:
             produced = handler(frame, op)
         else:
@@ -46,9 +50,11 @@ def run_block(frame: BatchFrame, block: Block, arguments: Sequence[Any]) -> Oper
 
 def _handler(frame: BatchFrame, op: Operation) -> Any:
     """The op's handler; outside of loops, what all tiles have is found once and serves every batch."""
+    if op.name in CONTROL or op.name in TERMINATORS:
+        return None
     handler = handler_of(frame, op)
     is_once = op.parent_op() is not None and op.parent_op().name == "func.func"  # type: ignore[union-attr]
-    if not is_once or not op.results or op.name in ("ktdp.load", "scf.for", "scf.if"):
+    if not is_once or not op.results or op.name == "ktdp.load":
         return handler
     if any(v in frame.varying for v in (*op.results, *op.operands, *captured(op))):
         return handler
@@ -73,8 +79,12 @@ def _follow(frame: BatchFrame, op: Operation, handler: Any) -> Sequence[Any]:
 def _leave(frame: BatchFrame, last: Operation, targets: Sequence[Any]) -> list[Any]:
     """What the terminator hands to `targets`; names that end with it are released."""
     passed = [
-        None if frame.touched is not None and frame.values.get(v) is None else frame.passed(v, t)
-        for v, t in zip(last.operands, targets, strict=True)
+        None
+        if frame.touched is not None and frame.values.get(v) is None
+        else frame.rows(v)
+        if t is None
+        else frame.passed(v, t)
+        for v, t in zip(last.operands, targets, strict=False)
     ]
     assert last.parent is not None
     for name in frame.launch.plans[last.parent][-1][1]:
@@ -82,7 +92,7 @@ def _leave(frame: BatchFrame, last: Operation, targets: Sequence[Any]) -> list[A
     return passed
 
 
-def _for(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+def _for(frame: BatchFrame, op: Operation) -> Steps:
     low, high, step = (frame.get(v) for v in op.operands[:3])
     if np.any(np.asarray(step) <= 0):
         raise frame.error(op, "a loop's step is positive")
@@ -100,12 +110,16 @@ def _for(frame: BatchFrame, op: Operation) -> Sequence[Any]:
         at = low + k * step
         if body.args[0] not in frame.varying:
             at = int(at) if dtype == "index" else np.asarray(at, numpy_dtype(dtype))
-        carried = _leave(frame, run_block(frame, body, [at, *carried]), body.args[1:])
+        carried = yield from run_block(frame, body, [at, *carried], body.args[1:])
     return carried
 
 
-def _if(frame: BatchFrame, op: Operation) -> Sequence[Any]:
+def _if(frame: BatchFrame, op: Operation) -> Steps:
     region = op.regions[0 if np.asarray(frame.one(op.operands[0])).item() else 1]
     if not region.blocks:
         return ()
-    return _leave(frame, run_block(frame, region.block, ()), op.results)
+    return (yield from run_block(frame, region.block, (), op.results))
+
+
+CONTROL: dict[str, Callable[[BatchFrame, Operation], Steps]] = {"scf.for": _for, "scf.if": _if}
+"""Ops whose regions run with their tiles in step; `batches.intertile` adds its own."""
