@@ -117,7 +117,7 @@ def _plan(
     if not reason:
         try:
             groups = _followed(replace(together, report=Report()), kernel, values, facts, touched)
-            reason = touched.conflict() if launch.tiles > 1 else ""
+            reason = touched.conflict(_are_in_order(kernel, groups)) if launch.tiles > 1 else ""
         except (NotBatchable, HeadraceError) as error:
             reason = str(error)
     limit = JOINED_BYTES if any(is_joined(facts.varying, op) for op in kernel.walk()) else CACHED_BYTES
@@ -130,6 +130,12 @@ def _plan(
                 yield _frame(running, group[first : first + size], facts)
 
     return reason, batches, [] if reason else touched.rewritten()
+
+
+def _are_in_order(kernel: FuncOp, groups: Sequence[Array]) -> bool:
+    """Whether running the groups one after the other keeps the tiles in order."""
+    tiles = np.concatenate(groups)
+    return not is_inter_tile(kernel) and bool((np.diff(tiles) > 0).all())
 
 
 def _followed(

@@ -94,7 +94,7 @@ def _load(frame: Frame, op: Operation) -> Sequence[Any]:
         values = load(tile, frame.launch.options.bounds == "strict")
     except OutOfBounds as error:
         raise outside(frame, op, error) from None
-    if _is_global(tile):
+    if is_global(tile):
         frame.launch.report.read_bytes += values.nbytes
     return [typed(frame, op, values, tile.base.dtype, element_type(op.results[0].type))]
 
@@ -109,7 +109,7 @@ def _store(frame: Frame, op: Operation) -> Sequence[Any]:
         store(tile, values, frame.launch.options.bounds == "strict")
     except OutOfBounds as error:
         raise outside(frame, op, error) from None
-    if _is_global(tile):
+    if is_global(tile):
         frame.launch.report.written_bytes += values.nbytes
     return []
 
@@ -122,7 +122,8 @@ def typed(frame: Frame, op: Operation, values: Array, src: str, dst: str) -> Arr
     return cast(values, src, dst)
 
 
-def _is_global(tile: Tile) -> bool:
+def is_global(tile: Tile) -> bool:
+    """Whether a tile is of device memory, at least in part."""
     return tile.base.is_global if isinstance(tile.base, View) else any(p.is_global for p in tile.base.parts)
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation
 
-from headrace.numbers.dtypes import itemsize, numpy_dtype
-from headrace.semantics.access import OutOfBounds, Tile, View, memory_window, read, store
+from headrace.numbers.dtypes import numpy_dtype
+from headrace.semantics.access import OutOfBounds, Tile, read, store, write
 from headrace.semantics.affine import evaluate
+from headrace.semantics.batches.boxes import boxes, coordinates, cover, pieces
 from headrace.semantics.batches.frame import BatchFrame, NotBatchable
 from headrace.semantics.frame import element_type
-from headrace.semantics.memory import outside, typed
+from headrace.semantics.memory import is_global, outside, typed
 from headrace.semantics.tiles import base_of, displaced, indirect_subscripts, walk
 
 Array = np.ndarray[Any, Any]
@@ -48,137 +48,65 @@ def _integers(value: Any) -> Any:
     return value if isinstance(value, np.ndarray) and value.ndim else int(value)
 
 
-def of_row(tile: Tile, row: int) -> Tile:
-    """The access tile of one compute tile of the batch."""
-    return replace(tile, captured=tuple(_of_row(c, row) for c in tile.captured))
-
-
-def _of_row(value: Any, row: int) -> int:
-    return int(value[row]) if np.ndim(value) else int(value)
-
-
-@dataclass(frozen=True)
-class Boxes:
-    """An access as boxes of a view: first and last coordinate of every dim, numbers or one per tile.
-
-    `starts` counts elements from the view's start, one per tile; `steps` are bytes along the axes.
-    """
-
-    lows: tuple[Any, ...]
-    highs: tuple[Any, ...]
-    starts: Array
-    steps: tuple[int, ...]
-
-    def ends(self, count: int) -> tuple[Array, Array]:
-        """First and last coordinates as [tiles, dims]."""
-        return _columns(self.lows, count), _columns(self.highs, count)
-
-
-def boxes(tile: Tile) -> Boxes | None:
-    """The boxes a tile touches; None for gathers and sets that are no boxes."""
-    view = tile.base
-    if not isinstance(view, View) or view.points is not None or tile.points is not None:
-        return None
-    fixed, item = len(tile.captured), itemsize(view.dtype)
-    dims = (*tile.captured, *tile.starts)
-    steps = [0] * len(tile.shape)
-    start: Any = 0
-    lows, highs = [], []
-    for subscript, stride in zip(tile.subscripts, view.strides, strict=True):
-        form = subscript.form
-        if form is None:
-            return None
-        first: Any = form.const
-        for coefficient, value in zip(form.coefficients, dims, strict=True):
-            if coefficient:
-                first = first + coefficient * value
-        low = high = first
-        for coefficient, axis in zip(form.coefficients[fixed:], tile.axes, strict=True):
-            steps[axis] += coefficient * stride * item
-            reach = coefficient * (tile.shape[axis] - 1)
-            low, high = low + min(reach, 0), high + max(reach, 0)
-        start = start + first * stride
-        lows.append(low)
-        highs.append(high)
-    count = max([1, *(np.size(c) for c in tile.captured)])
-    starts = start if np.ndim(start) else np.full(count, start, np.int64)
-    return Boxes(tuple(lows), tuple(highs), starts, tuple(steps))
-
-
-def _columns(values: Sequence[Any], count: int) -> Array:
-    out = np.empty((count, len(values)), np.int64)
-    for d, value in enumerate(values):
-        out[:, d] = value
-    return out
-
-
-def _windows(tile: Tile, found: Boxes) -> Iterator[tuple[slice, Array]]:
-    """Runs of tiles at equal distances, each with its memory: one axis of tiles, then those of the access."""
-    view: Any = tile.base
-    if not 0 <= min(tile.shape, default=1):
-        raise NotBatchable("an empty tile")
-    item, starts = itemsize(view.dtype), found.starts
-    at = 0
-    while at < len(starts):
-        step = int(starts[at + 1] - starts[at]) if at + 1 < len(starts) else 0
-        unequal = np.flatnonzero(np.diff(starts[at:]) != step)
-        n = int(unequal[0]) + 1 if len(unequal) else len(starts) - at
-        window = memory_window(view, int(starts[at]), (n, *tile.shape), (step * item, *found.steps))
-        yield slice(at, at + n), window
-        at += n
-
-
-def is_inside(tile: Tile, found: Boxes) -> bool:
-    """Whether all boxes are inside the view."""
-    ends = zip(found.lows, found.highs, tile.base.sizes, strict=True)
-    return 0 in tile.shape or all(np.all(low >= 0) and np.all(high < size) for low, high, size in ends)
-
-
 def load_all(frame: BatchFrame, op: Operation) -> Sequence[Any]:
     """The tensors of `ktdp.load`, one row per tile."""
     tile: Tile = frame.get(op.operands[0])
-    is_strict = frame.launch.options.bounds == "strict"
-    found = boxes(tile)
     try:
-        if found is not None and is_inside(tile, found):
-            out = np.empty((frame.count, *tile.shape), numpy_dtype(tile.base.dtype))
-            for rows, window in _windows(tile, found):
-                out[rows] = window
-        else:
-            out = _gathered(frame, tile, is_strict)
+        out = _loaded(tile, frame.count, frame.launch.options.bounds == "strict")
     except OutOfBounds as error:
         raise outside(frame, op, error) from None
-    frame.launch.report.read_bytes += out.nbytes
+    if is_global(tile):
+        frame.launch.report.read_bytes += out.nbytes
     return [typed(frame, op, out, tile.base.dtype, element_type(op.results[0].type))]
 
 
-def _gathered(frame: BatchFrame, tile: Tile, is_strict: bool) -> Array:
-    """Elements at coordinates that are no boxes, those of all tiles at once."""
-    ahead = (-1, *(1 for _ in tile.shape))
-    captured: tuple[Any, ...] = tile.captured
-    rows = tuple(c.reshape(ahead) if np.ndim(c) else c for c in captured)
-    values = read(tile.base, replace(tile, captured=rows).coordinates(), is_strict)
-    return np.ascontiguousarray(np.broadcast_to(values, (frame.count, *tile.shape)))
+def _loaded(tile: Tile, count: int, is_strict: bool) -> Array:
+    found = boxes(tile)
+    parts = pieces(tile, count) if found is not None and found.is_inside(tile) else None
+    if parts is None:
+        values = read(tile.base, coordinates(tile), is_strict)
+        return np.ascontiguousarray(np.broadcast_to(values, (count, *tile.shape)))
+    make = np.empty if cover(parts, tile, count) else np.zeros
+    out = make((count, *tile.shape), numpy_dtype(tile.base.dtype))
+    for part in parts:
+        for rows, window in part.windows():
+            out[rows, *part.inside] = window
+    return out
 
 
 def store_all(frame: BatchFrame, op: Operation) -> Sequence[Any]:
-    """Writes the rows of `ktdp.store`."""
+    """Writes the rows of `ktdp.store`, one tile after the other where they meet."""
     tile: Tile = frame.get(op.operands[1])
     source, is_strict = op.operands[0], frame.launch.options.bounds == "strict"
     values = frame.array(op, source)
     if values.shape[int(source in frame.varying) :] != tile.shape:
         raise frame.error(op, "the tensor and the tile differ")
     values = typed(frame, op, values, element_type(source.type), tile.base.dtype)
-    frame.launch.report.written_bytes += math.prod(tile.shape) * values.itemsize * frame.count
+    if is_global(tile):
+        frame.launch.report.written_bytes += math.prod(tile.shape) * values.itemsize * frame.count
     values = values if source in frame.varying else frame.spread(values)
-    if op.operands[1] not in frame.varying:
-        store(tile, values[-1], is_strict)
-        return []
-    found = boxes(tile)
-    if found is not None and is_inside(tile, found):
-        for rows, window in _windows(tile, found):
-            window[...] = values[rows]
-    else:
-        for row in range(frame.count):
-            store(of_row(tile, row), values[row], is_strict)
+    try:
+        if op.operands[1] in frame.varying:
+            _store(tile, values, frame.count, is_strict)
+        else:
+            store(tile, values[-1], is_strict)
+    except OutOfBounds as error:
+        raise outside(frame, op, error) from None
     return []
+
+
+def _store(tile: Tile, values: Array, count: int, is_strict: bool) -> None:
+    found = boxes(tile)
+    parts = pieces(tile, count) if found is not None and found.is_inside(tile) else None
+    if parts is None or not cover(parts, tile, count):
+        write(tile.base, coordinates(tile), values, is_strict)
+        return
+    for part in parts:
+        for rows, window in part.windows():
+            ends = zip(part.shape, part.steps, strict=True)
+            extent = window.itemsize + sum((n - 1) * abs(s) for n, s in ends)
+            if abs(window.strides[0]) >= extent:
+                window[...] = values[rows, *part.inside]
+                continue
+            for row, one in zip(np.arange(values.shape[0])[rows], window, strict=True):
+                one[...] = values[row, *part.inside]
