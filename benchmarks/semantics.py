@@ -15,17 +15,20 @@ import math
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.kernels import kernel_text
 from benchmarks.kernels.direct import DIRECT
-from benchmarks.kernels.tiled import FOLDER, TILED, tiled_text
+from benchmarks.kernels.listed import FOLDER, LISTED, listed_text
 from headrace.ir.text import parse
 from headrace.ir.verify import verify
+from headrace.numbers.dtypes import numpy_dtype
 from headrace.numbers.memory import Memory
 from headrace.runtime.binding import bind
 from headrace.runtime.defaults import default_scalars
@@ -49,8 +52,8 @@ MATMUL = "matmul 1024x512x1024, 16 tiles"
 def rows() -> list[dict[str, Any]]:
     """The ratio of every kernel, their geometric mean, and the times that have targets."""
     found, ratios = [], []
-    for label, text, direct in _texts():
-        ours, theirs = measure(Kernel(text, label), direct)
+    for label, kernel, direct, arrays, scalars in _cases():
+        ours, theirs = measure(kernel, direct, arrays, scalars)
         ratios.append(ours / theirs)
         found.append(_row(f"{label} over numpy", round(ours / theirs, 2), "x"))
         if label == MATMUL:
@@ -60,17 +63,42 @@ def rows() -> list[dict[str, Any]]:
     return [*found, _parsing(), *_starts()]
 
 
-def _texts() -> list[tuple[str, str, Callable[[dict[str, Any]], Any]]]:
-    cases = [(label, kernel_text(name, **extents), DIRECT[name]) for label, name, extents in CASES]
-    return [*cases, *((f"{name}, many tiles", tiled_text(name), DIRECT[name]) for name in TILED)]
+Case = tuple[str, Kernel, Callable[[dict[str, Any]], Any], dict[str, Any] | None, dict[str, float]]
 
 
-def measure(kernel: Kernel, direct: Callable[[dict[str, Any]], Any]) -> tuple[float, float]:
+def _cases() -> Iterator[Case]:
+    """Label, kernel, NumPy program, arrays (None for any) and scalars."""
+    for label, name, extents in CASES:
+        yield label, Kernel(kernel_text(name, **extents), label), DIRECT[name], None, {}
+    for name, how in LISTED.items():
+        kernel = Kernel(listed_text(name), name)
+        yield name, kernel, how.direct, listed_arrays(name, kernel), how.scalars
+
+
+def listed_arrays(name: str, kernel: Kernel) -> dict[str, Any]:
+    """Seeded arrays for a kernel of `LISTED`, between 1 and 16 MiB of them: normal floats, given integers."""
+    random = np.random.default_rng(0)
+    given = dict(LISTED[name].integers)
+    for a in kernel.arguments_for(LISTED[name].scalars):
+        if a.kind == "memory" and a.name not in given:
+            given[a.name] = random.standard_normal(a.shape, np.float32).astype(numpy_dtype(a.dtype))
+    size = sum(array.nbytes for array in given.values())
+    assert 2**20 <= size <= 2**24, (name, size)
+    return given
+
+
+def measure(
+    kernel: Kernel,
+    direct: Callable[[dict[str, Any]], Any],
+    given: dict[str, Any] | None = None,
+    scalars: dict[str, float] | None = None,
+) -> tuple[float, float]:
     """Seconds of the reference engine and of NumPy on the same arrays."""
     memory = Memory(1 << 34)
-    binding = bind(kernel.arguments, None, memory, 0)
-    values = {**default_scalars(kernel, {}), **binding.values(kernel.arguments)}
-    arrays = binding.outputs(memory)
+    arguments = kernel.arguments_for(scalars or {})
+    binding = bind(arguments, given, memory, 0)
+    values = {**default_scalars(kernel, scalars or {}), **binding.values(arguments)}
+    arrays = {**binding.outputs(memory), **(given or {}), **(scalars or {})}
     ours = theirs = math.inf
     for _ in range(RUNS):
         ours = min(ours, _seconds(lambda: interpret(kernel.module, memory, values)))

@@ -42,12 +42,6 @@ def _gelu(given: Arrays) -> Array:
     return (np.float32(0.5) * z * (1 + erf(z * np.float32(0.5**0.5)))).astype(np.float16)
 
 
-def _rope(given: Arrays) -> Array:
-    x, cos, sin = given["x"], given["cos"][:, None], given["sin"][:, None]
-    a, b = x[..., :64], x[..., 64:]
-    return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
-
-
 DIRECT: dict[str, Callable[[Arrays], Any]] = {
     "vector_add": lambda g: g["a"] + g["b"],
     "broadcast_add": lambda g: g["x"] + g["b"],
@@ -58,8 +52,5 @@ DIRECT: dict[str, Callable[[Arrays], Any]] = {
     "layernorm": _layernorm,
     "matmul": lambda g: (_f32(g["a"]) @ _f32(g["b"])).astype(np.float16),
     "matmul_bias_gelu": _gelu,
-    "softmax_wide": _softmax,
-    "rmsnorm_4x1": _rmsnorm,
-    "rope_4x2": _rope,
 }
 """By kernel name; a function of the arrays by argument name."""
