@@ -12,6 +12,8 @@ from typing import Literal
 from headrace.machine.index import Index, Symbol
 from headrace.numbers.dtypes import itemsize
 
+NOWHERE = -(2**60)
+"""Added to the address of a position that no page of a view holds: no memory has such bytes."""
 MemoryKind = Literal["global", "ct_local", "register"]
 
 

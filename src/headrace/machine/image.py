@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.machine.boxes import Box, Dim, Indirect, Limit, MemoryKind, Place, Value
+from headrace.machine.boxes import NOWHERE, Box, Dim, Indirect, Limit, MemoryKind, Place, Value
 from headrace.machine.index import Index, Symbol
 from headrace.machine.nodes import (
     Carried,
@@ -49,6 +49,7 @@ from headrace.machine.nodes import (
 )
 
 __all__ = [
+    "NOWHERE",
     "Argument",
     "Box",
     "Carried",

@@ -11,7 +11,7 @@ from xdsl.ir.affine import AffineMap, AffineSet
 from headrace.machine.decode.affine import Range, apply_map, permutation, ranges
 from headrace.machine.decode.meanings import View
 from headrace.machine.decode.reading import affine_map, affine_set, fault
-from headrace.machine.image import Box, Dim, Index, Limit, Symbol
+from headrace.machine.image import NOWHERE, Box, Dim, Index, Limit, Symbol
 from headrace.machine.index import of
 from headrace.numbers.dtypes import itemsize
 
@@ -59,7 +59,7 @@ def space(
 def box(op: Operation, view: View, subscripts: Sequence[Index], window: Window) -> Box:
     """The bytes that `view[subscripts + shift(time) + run]` touches; a fault where ranks do not fit."""
     position = _positions(op, view, subscripts, window)
-    address = view.base + apply_map(view.layout, position)[0] * itemsize(view.dtype)
+    address = view.base + apply_map(view.layout, position)[0] * itemsize(view.dtype) + _shift(view, position)
     coordinates = (*window.times.coordinates, *window.run.coordinates)
     extents = (*window.times.extents, *window.run.extents)
     limits = _limits(view, position, coordinates, extents)
@@ -82,6 +82,26 @@ def box(op: Operation, view: View, subscripts: Sequence[Index], window: Window) 
         limits,
         view_start=view.base,
     )
+
+
+def _shift(view: View, position: Sequence[Index]) -> Index:
+    """What the page of a position adds to its address."""
+    out, is_open = Index(), Index(1)
+    for page in view.pages:
+        here = is_open
+        for place, low, high in zip(position, page.low, page.high, strict=True):
+            here = here * _is_at_least(place, Index(low)) * _is_at_least(Index(high), place)
+        out = out + here * page.shift
+        is_open = is_open - here
+    return out + is_open * NOWHERE if view.pages else out
+
+
+def _is_at_least(a: Index, b: Index) -> Index:
+    """1 where a >= b, else 0; a constant where the ranges of the two decide."""
+    low, high = (a - b).low, (a - b).high
+    if low is not None and low >= 0:
+        return Index(1)
+    return Index() if high is not None and high < 0 else a.apply("ge", b)
 
 
 def first_dim_stride(op: Operation, view: View) -> int:

@@ -11,7 +11,10 @@ from headrace.machine.index import Role, of
 
 
 class Builder:
-    """Hands out environment slots and vector registers; equal tables and equal arguments share a slot."""
+    """Hands out environment slots and vector registers; equal tables and equal arguments share a slot.
+
+    `loaded` are the carried integers that depend on what the program loads from memory.
+    """
 
     def __init__(self, instances: Sequence[int]) -> None:
         self.instances = tuple(instances)
@@ -20,6 +23,7 @@ class Builder:
         self.loops = 0
         self.tables: dict[tuple[int, ...], Symbol] = {}
         self.arguments: dict[str, Symbol] = {}
+        self.loaded: set[Symbol] = set()
 
     def symbol(self, role: Role, name: str = "", low: int | None = None, high: int | None = None) -> Symbol:
         """A new slot."""

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from xdsl.ir import Operation, SSAValue
 
 from headrace.ir.text import location
-from headrace.machine.decode.meanings import Mapping, PerInstance, UnitHandle
-from headrace.machine.decode.reading import body_of, fault, keyword, text
+from headrace.machine.decode import lanes
+from headrace.machine.decode.affine import apply_map, expression
+from headrace.machine.decode.meanings import Mapping, PerInstance, UnitHandle, Words
+from headrace.machine.decode.reading import (
+    affine_map,
+    affine_set,
+    body_of,
+    fault,
+    integer,
+    keyword,
+    segments,
+    text,
+)
 from headrace.machine.image import Carried, CarriedIndex, Choice, ChoiceIndex, If, Index, Loop, Node, Value
 from headrace.machine.index import constant, of
 
@@ -17,69 +29,152 @@ if TYPE_CHECKING:
     from headrace.machine.decode.program import ProgramDecoder
 
 
+@dataclass(frozen=True)
+class _Header:
+    """Bounds and carried values of a loop, however it is spelled."""
+
+    lower: Index
+    upper: Index
+    step: Index
+    initial: list[Any]
+
+
 def loop(decoder: ProgramDecoder, op: Operation) -> Loop:
     """`scf.for`."""
     lower, upper, step = (decoder.index(v) for v in op.operands[:3])
+    return _loop(decoder, op, _Header(lower, upper, step, [decoder.meaning(v) for v in op.operands[3:]]))
+
+
+def affine_loop(decoder: ProgramDecoder, op: Operation) -> Loop:
+    """`affine.for`: from the greatest of the lower bounds to the least of the upper ones."""
+    low, high, initial = (list(part) for part in segments(op))
+    lower = _extreme(decoder, op, "lowerBoundMap", low, "max")
+    upper = _extreme(decoder, op, "upperBoundMap", high, "min")
+    header = _Header(lower, upper, Index(integer(op, "step")), [decoder.meaning(v) for v in initial])
+    return _loop(decoder, op, header)
+
+
+def _extreme(
+    decoder: ProgramDecoder, op: Operation, key: str, operands: list[SSAValue], kind: Literal["max", "min"]
+) -> Index:
+    map_ = affine_map(op, key)
+    if len(operands) != map_.num_dims + map_.num_symbols or not map_.results:
+        fault(op, f"{key} takes {map_.num_dims + map_.num_symbols} operands, {len(operands)} are given")
+    first, *rest = apply_map(map_, [decoder.index(v) for v in operands])
+    for other in rest:
+        first = first.apply(kind, other)
+    return first
+
+
+def _loop(decoder: ProgramDecoder, op: Operation, header: _Header) -> Loop:
+    lower, upper, step, initial = header.lower, header.upper, header.step, header.initial
     if step.low is None or step.low <= 0:
         fault(op, "the step of a loop must be a positive number")
     block = body_of(op.regions[0])
+    if block is None or len(block.args) != len(initial) + 1 or len(op.results) != len(initial):
+        fault(op, f"the body of a loop takes its variable and the {len(initial)} carried values")
     iv = decoder.builder.symbol("iv", _hint(block.args[0]), lower.low, _last(lower, upper, step))
     decoder.env[block.args[0]] = of(iv)
-    initial = [decoder.meaning(v) for v in op.operands[3:]]
-    arguments = [_carry(decoder, a, i) for a, i in zip(block.args[1:], initial, strict=True)]
-    number = decoder.builder.loop()
-    body = decoder.block(block)
-    yielded = [decoder.meaning(v) for v in block.last_op.operands]  # type: ignore[union-attr]
-    results = [_carry(decoder, r, i) for r, i in zip(op.results, initial, strict=True)]
+    loaded = [isinstance(i, Index) and decoder.is_loaded(i) for i in initial]
+    while True:  # a value that an iteration loads may steer the next one
+        arguments = [
+            _carry(decoder, op, a, i, k) for a, i, k in zip(block.args[1:], initial, loaded, strict=True)
+        ]
+        number = decoder.builder.loop()
+        body = decoder.block(block)
+        yielded = [decoder.meaning(v) for v in block.last_op.operands] if block.last_op else []
+        if len(yielded) != len(initial):
+            fault(op, f"{len(yielded)} values are yielded for {len(initial)} carried ones")
+        now = [
+            k or (isinstance(y, Index) and decoder.is_loaded(y)) for k, y in zip(loaded, yielded, strict=True)
+        ]
+        if now == loaded:
+            break
+        loaded = now
+    results = [_carry(decoder, op, r, i, k) for r, i, k in zip(op.results, initial, loaded, strict=True)]
     carried, indices = [], []
     for i, a, y, r in zip(initial, arguments, yielded, results, strict=True):
         if isinstance(a, Value):
-            carried.append(Carried(i, a, y, r))
+            carried.append(Carried(i, a, _alike(op, y, a), r))
         else:
-            indices.append(CarriedIndex(_as_index(decoder, i), a, _as_index(decoder, y), r))
+            indices.append(CarriedIndex(_as_index(decoder, op, i), a, _as_index(decoder, op, y), r))
     kind = keyword(op, "loop_type").removesuffix("_loop")
     if kind not in ("", "parallel", "reduction"):
         fault(op, f"unknown loop type {kind}")
+    is_data_dependent = any(decoder.is_loaded(i) for i in (lower, upper, step))
     return Loop(
         number, iv, lower, upper, step, body, kind or None, tuple(carried), tuple(indices),  # type: ignore[arg-type]
-        _is_loaded(lower, upper, step), text(op, "headrace.phase"), location(op),
+        is_data_dependent, text(op, "headrace.phase"), location(op),
     )  # fmt: skip
 
 
-def _carry(decoder: ProgramDecoder, value: SSAValue, initial: Any) -> Any:
+def _carry(decoder: ProgramDecoder, op: Operation, value: SSAValue, initial: Any, is_loaded: bool) -> Any:
     if isinstance(initial, Value):
         return decoder.define(value)
+    _as_index(decoder, op, initial)
     symbol = decoder.builder.symbol("carried", "carried")
+    if is_loaded:
+        decoder.builder.loaded.add(symbol)
     decoder.env[value] = of(symbol)
     return symbol
 
 
-def _as_index(decoder: ProgramDecoder, found: Any) -> Index:
-    if isinstance(found, PerInstance):
+def _alike(op: Operation, found: Any, wanted: Value) -> Value:
+    if not isinstance(found, Value) or (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+        fault(op, "a carried vector must keep its type")
+    return found
+
+
+def _as_index(decoder: ProgramDecoder, op: Operation, found: Any) -> Index:
+    if isinstance(found, PerInstance) and all(isinstance(i, int | Index) for i in found.items):
         return decoder.per_instance_index([constant(i) for i in found.items])
-    assert isinstance(found, Index)
+    if not isinstance(found, Index):
+        fault(op, "only integers and vectors can be carried and yielded", "ask a map inside the loop instead")
     return found
 
 
 def branch(decoder: ProgramDecoder, op: Operation) -> If | list[Node]:
     """`scf.if`; a condition that is known is resolved."""
-    condition = decoder.index(op.operands[0])
+    return _branch(decoder, op, decoder.index(op.operands[0]))
+
+
+def affine_branch(decoder: ProgramDecoder, op: Operation) -> If | list[Node]:
+    """`affine.if`: its condition is an integer set."""
+    set_ = affine_set(op, "condition")
+    values = [decoder.index(v) for v in op.operands]
+    if len(values) != set_.num_dims + set_.num_symbols:
+        fault(op, f"the set takes {set_.num_dims + set_.num_symbols} operands, {len(values)} are given")
+    condition = Index(1)
+    for constraint in set_.constraints:
+        left = expression(constraint.lhs, values[: set_.num_dims], values[set_.num_dims :])
+        right = expression(constraint.rhs, values[: set_.num_dims], values[set_.num_dims :])
+        word: Any = {">=": "ge", "<=": "le", "==": "eq"}[constraint.kind.value]
+        condition = condition * left.apply(word, right)
+    return _branch(decoder, op, condition)
+
+
+def _branch(decoder: ProgramDecoder, op: Operation, condition: Index) -> If | list[Node]:
     blocks = [body_of(r) for r in op.regions]
     if condition.constant is not None:
         block = blocks[0] if condition.constant else (blocks[1] if len(blocks) > 1 else None)
         return _inline(decoder, op, block)
     number = decoder.builder.loop()
     bodies = [decoder.block(b) if b is not None else () for b in blocks] + [()]
-    yields = [[decoder.meaning(v) for v in b.last_op.operands] for b in blocks if b is not None]
+    yields = [[decoder.meaning(v) for v in b.last_op.operands] for b in blocks if b is not None and b.last_op]
+    if op.results and [len(y) for y in yields] != [len(op.results)] * 2:
+        fault(op, f"both branches must yield {len(op.results)} values")
     choices, indices = [], []
     for k, result in enumerate(op.results):
         then, otherwise = yields[0][k], yields[1][k]
         if isinstance(then, Value):
-            choices.append(Choice(decoder.define(result), then, otherwise))
+            choices.append(Choice(decoder.define(result), then, _alike(op, otherwise, then)))
         else:
+            a, b = _as_index(decoder, op, then), _as_index(decoder, op, otherwise)
             symbol = decoder.builder.symbol("carried", "carried")
+            if any(decoder.is_loaded(i) for i in (condition, a, b)):
+                decoder.builder.loaded.add(symbol)
             decoder.env[result] = of(symbol)
-            indices.append(ChoiceIndex(symbol, _as_index(decoder, then), _as_index(decoder, otherwise)))
+            indices.append(ChoiceIndex(symbol, a, b))
     return If(
         number,
         condition,
@@ -87,7 +182,7 @@ def branch(decoder: ProgramDecoder, op: Operation) -> If | list[Node]:
         bodies[1],
         tuple(choices),
         tuple(indices),
-        _is_loaded(condition),
+        decoder.is_loaded(condition),
         location(op),
     )
 
@@ -96,7 +191,10 @@ def _inline(decoder: ProgramDecoder, op: Operation, block: Any) -> list[Node]:
     if block is None:
         return []
     nodes = list(decoder.block(block))
-    for result, value in zip(op.results, block.last_op.operands, strict=True):
+    yielded = block.last_op.operands if block.last_op else ()
+    if len(yielded) < len(op.results):
+        fault(op, f"{len(yielded)} values are yielded for {len(op.results)} results")
+    for result, value in zip(op.results, yielded, strict=False):
         decoder.env[result] = decoder.meaning(value)
     return nodes
 
@@ -113,30 +211,38 @@ def regions(decoder: ProgramDecoder, op: Operation) -> list[Node]:
     return _inline(decoder, op, block)
 
 
-def query(decoder: ProgramDecoder, op: Operation) -> None:
-    """`uniform.query_map`."""
+def query(decoder: ProgramDecoder, op: Operation) -> list[Node] | None:
+    """`uniform.query_map` and `symbol.query_map`."""
     mapping, key = decoder.meaning(op.operands[0]), decoder.meaning(op.operands[1])
     if not isinstance(mapping, Mapping):
         fault(op, "a map is expected here")
     if isinstance(key, Index) and key.constant is None:
         decoder.env[op.results[0]] = _query_index(decoder, op, mapping, key)
-        return
+        return None
     keys = key.items if isinstance(key, PerInstance) else (key,)
     keys = tuple(k.constant if isinstance(k, Index) else k for k in keys)
     missing = [k for k in keys if k not in mapping.items]
     if missing:
         fault(op, f"the map has no entry for {decoder.handles.describe(missing[0])}")
-    decoder.env[op.results[0]] = _merge([mapping.items[k] for k in keys])
+    items = [mapping.items[k] for k in keys]
+    if any(isinstance(i, Value) for i in items) and any(i != items[0] for i in items):
+        return lanes.chosen(decoder, op, items)
+    decoder.env[op.results[0]] = _merge(items)
+    return None
 
 
-def _query_index(decoder: ProgramDecoder, op: Operation, mapping: Mapping, key: Index) -> Index:
+def _query_index(decoder: ProgramDecoder, op: Operation, mapping: Mapping, key: Index) -> Index | Words:
     """A map from integers, asked with an expression: the sum of value x (key == k)."""
     out = Index()
+    is_symbolic = any(isinstance(v, Words) for v in mapping.items.values())
     for k, v in mapping.items.items():
-        if not isinstance(k, int) or not isinstance(v, (int, Index)):
+        value = v.index if isinstance(v, Words) else v
+        if not isinstance(k, int) or not isinstance(value, (int, Index)):
             fault(op, "a map asked with a run-time key must go from integers to integers")
-        out = out + key.apply("eq", k) * v
-    return out
+        if is_symbolic != isinstance(v, Words):
+            fault(op, "a map mixes symbols and numbers")
+        out = out + key.apply("eq", k) * value
+    return Words(out) if is_symbolic else out
 
 
 def local_unit(decoder: ProgramDecoder, op: Operation) -> None:
@@ -163,7 +269,3 @@ def _last(lower: Index, upper: Index, step: Index) -> int | None:
     if a is not None and b is not None and s is not None and b > a:
         return a + (b - 1 - a) // s * s
     return None if upper.high is None else upper.high - 1
-
-
-def _is_loaded(*indices: Index) -> bool:
-    return any(s.role == "loaded" for i in indices for s in i.symbols)

@@ -29,15 +29,17 @@ class Handles:
         """Defines the results of a handle op in `env`; False if the op is not one."""
         match name_of(op):
             case "dataflow.get_unit":
-                if len(op.results) != 1:
-                    fault(op, "a handle per program time step is not supported")
-                env[op.results[0]] = self._unit(op)
+                found = self._unit(op)
+                for result in op.results:  # a handle per program time step: always the same unit
+                    env[result] = found
             case "dataflow.create_group":
-                env[op.results[0]] = Units(tuple(env[v] for v in op.operands))
+                env[op.results[0]] = Units(tuple(_unit_of(op, env.get(v)) for v in op.operands))
             case "dataflow.create_multicast_group":
                 env[op.results[0]] = self._group(op, env)
             case "uniform.def_immutable_mapping" | "symbol.symbol_immutable_mapping":
                 half = len(op.operands) // 2
+                if len(op.operands) != 2 * half:
+                    fault(op, "a map needs as many values as keys")
                 keys = [_key(op, env.get(v)) for v in op.operands[:half]]
                 env[op.results[0]] = Mapping(
                     dict(zip(keys, (_key(op, env.get(v)) for v in op.operands[half:]), strict=True))
@@ -54,9 +56,13 @@ class Handles:
     def _unit(self, op: Operation) -> UnitHandle | MemoryHandle:
         kind, name = text(op, "type"), text(op, "name")
         core = integer(op, "core", 0)
+        if not kind or not name:
+            fault(op, "a unit needs a name and a type")
         memory = self.device.find_memory(kind)
         if memory is not None:
             space = _KINDS.get(memory.kind, "register")
+            if space == "ct_local" and not 0 <= core < self.device.cores:
+                fault(op, f"device {self.device.name} has no core {core}")
             return MemoryHandle(
                 space, memory.name, -1 if space == "register" else core if space == "ct_local" else 0
             )
@@ -69,20 +75,28 @@ class Handles:
                 f"its units are {known}",
             )
         corelet = integer(op, "corelet", 0)
-        if core >= self.device.cores or corelet >= self.device.corelets:
+        if not (0 <= core < self.device.cores and 0 <= corelet < self.device.corelets):
             fault(op, f"device {self.device.name} has no core {core}, corelet {corelet}")
         if name not in self.by_name:
             self.by_name[name] = UnitHandle(len(self.instances))
             self.instances.append(Instance(len(self.instances), name, unit.kind, core, corelet))
-        return self.by_name[name]
+        handle = self.by_name[name]
+        first = self.instances[handle.number]
+        if (first.kind, first.core, first.corelet) != (unit.kind, core, corelet):
+            fault(
+                op,
+                f"{name} is the name of {first.kind} of core {first.core}, corelet {first.corelet} already",
+            )
+        return handle
 
     def _group(self, op: Operation, env: dict[SSAValue, Any]) -> GroupHandle:
-        producer, *members = (env[v] for v in op.operands)
+        producer, *members = (env.get(v) for v in op.operands)
         if not isinstance(producer, MemoryHandle) or not all(isinstance(m, UnitHandle) for m in members):
             fault(op, "a multicast group goes from a memory to units")
         number = len(self.groups)
         kind: MemoryKind = producer.kind  # type: ignore[assignment]
-        self.groups.append(Group(number, tuple(m.number for m in members), kind, producer.owner))
+        numbers = tuple(m.number for m in members if isinstance(m, UnitHandle))
+        self.groups.append(Group(number, numbers, kind, producer.owner))
         return GroupHandle(number)
 
     def local(self, op: Operation, unit: Any, name: str) -> MemoryHandle:
@@ -104,6 +118,8 @@ class Handles:
         start = 0
         for k, size in enumerate(sizes):
             for value in op.operands[start : start + size]:
+                if value not in env:
+                    fault(op, "the units of a region must be named outside the unit program")
                 if UnitHandle(instance) in _units(env[value]):
                     return k
             start += size
@@ -134,6 +150,12 @@ class Handles:
         if a.core == b.core and self.device.find_link(a.kind, b.kind) is not None:
             return True
         return self.device.find_ring(a.kind, b.kind, a.corelet) is not None
+
+
+def _unit_of(op: Operation, found: Any) -> UnitHandle:
+    if not isinstance(found, UnitHandle):
+        fault(op, "a group is made of unit handles")
+    return found
 
 
 def _units(found: Any) -> tuple[UnitHandle, ...]:

@@ -70,10 +70,20 @@ class FloatArgument:
 
 
 @dataclass(frozen=True)
+class Page:
+    """A box low..high (inclusive) of a view's positions, whose bytes lie `shift` further on."""
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    shift: Index
+
+
+@dataclass(frozen=True)
 class View:
     """Memory seen as a tensor: element (i, ...) is at byte `base` + layout(i, ...) x itemsize.
 
-    A size of -1 is a run-time value.
+    A size of -1 is a run-time value. With `pages` the shift of the first page that holds the position is
+    added; a position in none of them has no byte.
     """
 
     place: Place
@@ -81,3 +91,4 @@ class View:
     dtype: str
     layout: AffineMap
     shape: tuple[int, ...]
+    pages: tuple[Page, ...] = ()

@@ -12,10 +12,11 @@ from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
 from headrace.machine.decode.builder import Builder
 from headrace.machine.decode.handles import Handles
-from headrace.machine.decode.meanings import FloatArgument, PerInstance, UnitHandle
+from headrace.machine.decode.meanings import FloatArgument, PerInstance, UnitHandle, Units
 from headrace.machine.decode.program import ProgramDecoder
 from headrace.machine.decode.reading import attribute, body_of, fault, integer, is_vector, name_of, text
 from headrace.machine.decode.tidy import tidy
+from headrace.machine.execute.vectors import is_supported
 from headrace.machine.image import (
     Argument,
     Channel,
@@ -30,20 +31,24 @@ from headrace.machine.image import (
     Schedule,
     Send,
     Symbol,
+    VectorOp,
     Write,
     walk,
 )
 from headrace.machine.index import of
+from headrace.machine.options import Options
 
 
-def decode(module: Operation, device: Device, function: str | None = None) -> Image:
+def decode(
+    module: Operation, device: Device, function: str | None = None, options: Options | None = None
+) -> Image:
     """The image of a DFIR module on a device; `function` names the entry where the module has several.
 
     Raises HeadraceError naming the op and its place for anything the machine does not execute.
     """
     functions = {text(f, "sym_name"): f for f in _functions(module)}
     entry = _entry(functions, function)
-    decoder = _ModuleDecoder(module, device, functions)
+    decoder = _ModuleDecoder(module, device, functions, options or Options())
     arguments, env = decoder.entry_arguments(entry)
     decoder.function(entry, env)
     handles = decoder.handles
@@ -74,7 +79,10 @@ def _functions(op: Operation) -> Iterator[Operation]:
 
 
 def _callee(op: Operation) -> str:
-    return str(attribute(op, "callee").string_value())
+    found = attribute(op, "callee")
+    if not hasattr(found, "string_value"):
+        fault(op, "attribute callee is missing")
+    return str(found.string_value())
 
 
 def _entry(functions: dict[str, Operation], name: str | None) -> Operation:
@@ -100,15 +108,36 @@ def _entry(functions: dict[str, Operation], name: str | None) -> Operation:
     )
 
 
+_PER_CLASS = ("uniform.uniformize_regions", "uniform.equalize_pattern")
+_VIEWS = ("dataflow.get_logical_memory_view", "dataflow.get_paged_logical_memory_view")
+
+
+def _is_register_work(op: Operation) -> bool:
+    """Whether an op outside the unit programs makes something that every unit has for itself."""
+    values = (*op.results, *(op.operands if name_of(op).startswith("uniform.") else ()))
+    return name_of(op) in _VIEWS or any(is_vector(v.type) for v in values)
+
+
+def _require_known(body: tuple[Node, ...]) -> None:
+    """A fault for a vector function the machine does not compute."""
+    for node in walk(body):
+        if isinstance(node, VectorOp) and not is_supported(node):
+            raise HeadraceError(Diagnostic("this op is not executed", node.where, node.name))
+
+
 class _ModuleDecoder:
     """Follows calls from the entry and collects one schedule per function with unit programs."""
 
-    def __init__(self, module: Operation, device: Device, functions: dict[str, Operation]) -> None:
+    def __init__(
+        self, module: Operation, device: Device, functions: dict[str, Operation], options: Options
+    ) -> None:
         self.handles = Handles(device)
         self.functions = functions
+        self.options = options
         self.names = _argument_names(module)
-        unit = attribute(module, "headrace.address_unit")
-        self.address_unit = "element" if unit is None else str(unit.data)
+        self.address_unit = options.address_unit or text(module, "headrace.address_unit", "element")
+        if self.address_unit not in ("element", "byte"):
+            fault(module, f"headrace.address_unit cannot be {self.address_unit}", "it is element or byte")
         self.schedules: list[Schedule] = []
         self.arguments: dict[str, Symbol] = {}
         self.depth = 0
@@ -141,7 +170,7 @@ class _ModuleDecoder:
         self.depth += 1
         if self.depth > 64:
             fault(function, "calls are nested too deeply")
-        outside = ProgramDecoder(Builder((0,)), self.handles, env, self.address_unit)
+        outside = ProgramDecoder(Builder((0,)), self.handles, env, self.options, self.address_unit)
         outside.rebind = lambda meaning: meaning
         units: list[Operation] = []
         shared: list[Operation] = []
@@ -153,13 +182,11 @@ class _ModuleDecoder:
                     self._call(op, env)
                 case "symbol.create_id":
                     self.handles.symbols[integer(op, "symbol_id")] = outside.index(op.operands[0])
-                case "uniform.def_immutable_mapping":
-                    self.handles.define(op, env)
+                case _ if _is_register_work(op):
+                    shared.append(op)
                 case _:
-                    if is_vector(getattr(op.results[0], "type", None)) if op.results else False:
-                        shared.append(op)
-                    elif outside.op(op) is not None:
-                        fault(op, "only constants and integers are computed outside a unit program")
+                    if outside.op(op) is not None:
+                        fault(op, "only constants, integers and views are made outside a unit program")
         if units:
             self.schedules.append(self._schedule(function, units, shared, env))
         self.depth -= 1
@@ -169,7 +196,13 @@ class _ModuleDecoder:
         if name not in self.functions:
             fault(op, f"there is no function {name}")
         callee = self.functions[name]
-        inner = dict(zip(body_of(callee.regions[0]).args, (env[v] for v in op.operands), strict=True))
+        arguments = body_of(callee.regions[0]).args
+        if len(arguments) != len(op.operands) or len(op.results):
+            fault(op, f"{name} takes {len(arguments)} values and returns none")
+        missing = [v for v in op.operands if v not in env]
+        if missing:
+            fault(op, "only integers and floating-point arguments can be passed on")
+        inner = dict(zip(arguments, (env[v] for v in op.operands), strict=True))
         self.function(callee, inner)
 
     def _schedule(
@@ -191,13 +224,14 @@ class _ModuleDecoder:
         """Instances by what they run: unit programs, and the regions they choose in each."""
         signature: dict[int, list[tuple[int, tuple[int | None, ...]]]] = {}
         for k, unit in enumerate(units):
-            choices = [o for o in unit.walk() if name_of(o) == "uniform.uniformize_regions"]
+            choices = [o for o in unit.walk() if name_of(o) in _PER_CLASS]
             for value in unit.operands:
-                handle = env[value]
-                if not isinstance(handle, UnitHandle):
-                    fault(unit, "a program runs on units")
-                chosen = tuple(self.handles.region_of(o, env, handle.number) for o in choices)
-                signature.setdefault(handle.number, []).append((k, chosen))
+                found = env.get(value)
+                for handle in found.members if isinstance(found, Units) else (found,):
+                    if not isinstance(handle, UnitHandle):
+                        fault(unit, "a program runs on units that are named outside of it")
+                    chosen = tuple(self.handles.region_of(o, env, handle.number) for o in choices)
+                    signature.setdefault(handle.number, []).append((k, chosen))
         classes: dict[tuple[tuple[int, tuple[int | None, ...]], ...], list[int]] = {}
         for number, parts in signature.items():
             classes.setdefault(tuple(parts), []).append(number)
@@ -221,7 +255,7 @@ class _ModuleDecoder:
             fault(parts[0], "a program runs on units of one kind", "write one program_unit per kind")
         builder = Builder(members)
         local = {v: builder.rebind(m) for v, m in env.items()}
-        decoder = ProgramDecoder(builder, self.handles, local, self.address_unit)
+        decoder = ProgramDecoder(builder, self.handles, local, self.options, self.address_unit)
         nodes = decoder.ops(shared)
         for part in parts:
             block = body_of(part.regions[0])
@@ -230,6 +264,7 @@ class _ModuleDecoder:
                 local[argument] = me[0] if len(me) == 1 else PerInstance(me)
             nodes.extend(decoder.block(block))
         body = tidy(tuple(nodes))
+        _require_known(body)
         return Program(
             number,
             kinds.pop(),

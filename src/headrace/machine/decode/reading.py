@@ -37,7 +37,11 @@ def attribute(op: Operation, key: str) -> Any:
 def text(op: Operation, key: str, default: str = "") -> str:
     """A string attribute's text."""
     found = attribute(op, key)
-    return default if found is None else str(found.data)
+    if found is None:
+        return default
+    if not isinstance(getattr(found, "data", None), str):
+        fault(op, f"attribute {key} is not a text")
+    return str(found.data)
 
 
 def integer(op: Operation, key: str, default: int | None = None) -> int:
@@ -47,14 +51,20 @@ def integer(op: Operation, key: str, default: int | None = None) -> int:
         if default is None:
             fault(op, f"attribute {key} is missing")
         return default
-    value = getattr(found, "value", found)
-    return int(value.data)
+    return _number(op, key, found)
+
+
+def _number(op: Operation, key: str, found: Any) -> int:
+    data = getattr(getattr(found, "value", found), "data", None)
+    if not isinstance(data, int):
+        fault(op, f"attribute {key} is not an integer")
+    return int(data)
 
 
 def boolean(op: Operation, key: str, default: bool = False) -> bool:
     """A boolean attribute's value."""
     found = attribute(op, key)
-    return default if found is None else bool(found.value.data)
+    return default if found is None else bool(_number(op, key, found))
 
 
 def integers(op: Operation, key: str) -> list[int]:
@@ -64,7 +74,9 @@ def integers(op: Operation, key: str) -> list[int]:
         return []
     if hasattr(found, "get_values"):
         return [int(x) for x in found.get_values()]
-    return [int(x.value.data) for x in found.data]
+    if not isinstance(getattr(found, "data", None), tuple):
+        fault(op, f"attribute {key} is not an array of integers")
+    return [_number(op, key, x) for x in found.data]
 
 
 def affine_map(op: Operation, key: str) -> AffineMap:
@@ -72,6 +84,8 @@ def affine_map(op: Operation, key: str) -> AffineMap:
     found = attribute(op, key)
     if found is None:
         fault(op, f"attribute {key} is missing")
+    if not isinstance(getattr(found, "data", None), AffineMap):
+        fault(op, f"attribute {key} is not an affine map")
     return found.data
 
 
@@ -80,6 +94,8 @@ def affine_set(op: Operation, key: str) -> AffineSet:
     found = attribute(op, key)
     if found is None:
         fault(op, f"attribute {key} is missing")
+    if not isinstance(getattr(found, "data", None), AffineSet):
+        fault(op, f"attribute {key} is not an integer set")
     return found.data
 
 
@@ -98,6 +114,8 @@ def keyword(op: Operation, key: str) -> str:
 def segments(op: Operation) -> list[Sequence[SSAValue]]:
     """The operands cut by `operandSegmentSizes`; one segment of all where there is none."""
     sizes = integers(op, "operandSegmentSizes") or [len(op.operands)]
+    if sum(sizes) != len(op.operands) or min(sizes) < 0:
+        fault(op, f"operandSegmentSizes counts {sum(sizes)} operands, the op has {len(op.operands)}")
     out, start = [], 0
     for size in sizes:
         out.append(op.operands[start : start + size])
@@ -107,6 +125,8 @@ def segments(op: Operation) -> list[Sequence[SSAValue]]:
 
 def shape_of(type_: Any) -> tuple[int, ...]:
     """The shape of a vector or memref type (-1 for a dynamic extent); () for a scalar."""
+    if hasattr(type_, "num"):  # a vector of a type that is not builtin
+        return (int(type_.num.data),)
     shape = getattr(type_, "shape", None)
     if shape is None:
         return ()

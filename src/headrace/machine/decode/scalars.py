@@ -29,6 +29,18 @@ _PREDICATES = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
 _PASS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
 
 
+_OTHER = (
+    *("arith.addi", "arith.subi", "arith.cmpi", "arith.select", "arith.andi", "arith.ori", "arith.xori"),
+    *("affine.apply", "affine.min", "affine.max"),
+)
+
+
+def is_integer_op(op: Operation) -> bool:
+    """Whether an op computes an integer of the program."""
+    name = name_of(op)
+    return name in _BINARY or name in _PASS or name in _OTHER
+
+
 def integer_op(op: Operation, operands: Sequence[Index]) -> Index | None:
     """The value of an integer op, or None if the op is not one."""
     name = name_of(op)
@@ -42,7 +54,10 @@ def integer_op(op: Operation, operands: Sequence[Index]) -> Index | None:
         case "arith.subi":
             return operands[0] - operands[1]
         case "arith.cmpi":
-            return operands[0].apply(_PREDICATES[integer(op, "predicate")], operands[1])  # type: ignore[arg-type]
+            number = integer(op, "predicate")
+            if not 0 <= number < len(_PREDICATES):
+                fault(op, f"there is no predicate {number}")
+            return operands[0].apply(_PREDICATES[number], operands[1])  # type: ignore[arg-type]
         case "arith.select":
             return _select(*operands)
         case "arith.andi" | "arith.ori" | "arith.xori":
@@ -54,7 +69,10 @@ def integer_op(op: Operation, operands: Sequence[Index]) -> Index | None:
 
 def _affine(op: Operation, operands: Sequence[Index]) -> Index:
     name = name_of(op)
-    results = apply_map(affine_map(op, "map"), operands)
+    map_ = affine_map(op, "map")
+    if len(operands) != map_.num_dims + map_.num_symbols or not map_.results:
+        fault(op, f"the map takes {map_.num_dims + map_.num_symbols} operands, {len(operands)} are given")
+    results = apply_map(map_, operands)
     if name == "affine.apply":
         return results[0]
     out = results[0]

@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
-from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
+from xdsl.ir.affine import AffineConstantExpr, AffineMap
 
 from headrace.ir.text import location
 from headrace.machine.decode.affine import ranges
+from headrace.machine.decode.patterns import expect_alike, expect_mask, lane_sources, merge, pack, shuffle
+from headrace.machine.decode.products import contraction
 from headrace.machine.decode.reading import (
     affine_map,
     affine_set,
     attribute,
-    dtype_of,
+    boolean,
     fault,
     integer,
     integers,
     keyword,
     name_of,
-    segments,
     shape_of,
 )
-from headrace.machine.image import Constant, Contract, Index, Node, Reduce, Value, VectorOp
+from headrace.machine.image import Constant, Index, Node, Reduce, Value, VectorOp
+from headrace.machine.options import Options
 from headrace.numbers.dtypes import is_float, numpy_dtype
 
 Lookup = Callable[[SSAValue], Value]
 LookupIndex = Callable[[SSAValue], Index]
 
-_LETTERS = "abcdefgh"
 _UNARY = {
     "vectorchain.fast_exp": "exp",
     "vectorchain.floor": "floor",
@@ -64,30 +65,48 @@ def constant_node(op: Operation, result: Value) -> Constant:
     return Constant(result, first if raw == first * array.size else raw, location(op))
 
 
-def vector_node(op: Operation, result: Value, look: Lookup, look_index: LookupIndex) -> Node | None:
-    """The node of a vector op, or None if the op is not a vector op."""
+@dataclass(frozen=True)
+class Operands:
+    """How a vector op sees its operands: as registers, as integers, as whatever they stand for."""
+
+    value: Lookup
+    index: LookupIndex
+    meaning: Callable[[SSAValue], Any]
+    register: Callable[[tuple[int, ...], str], Value]
+    options: Options
+
+
+def vector_nodes(op: Operation, result: Value, look: Operands) -> list[Node] | None:
+    """The nodes of a vector op, or None if the op is not a vector op."""
     name = name_of(op)
     dialect, _, short = name.partition(".")
     if dialect == "vectorchain":
-        return _chain(op, short, result, look, look_index)
+        return _chain(op, short, result, look)
     if dialect == "math":
-        return _plain(op, short, result, look)
+        return [_plain(op, short, result, look)]
     if dialect == "arith":
         if short in ("cmpi", "cmpf"):
             names = _COMPARE_I if short == "cmpi" else _COMPARE_F
-            return _plain(op, names[integer(op, "predicate")], result, look)
-        return _plain(op, "selection" if short == "select" else short, result, look)
-    if name in ("vector.broadcast", "vector.splat", "vector.shape_cast", "vector.bitcast"):
-        return _plain(op, short, result, look)
+            number = integer(op, "predicate")
+            if not 0 <= number < len(names):
+                fault(op, f"there is no predicate {number}")
+            return [_plain(op, names[number], result, look)]
+        return [_plain(op, "selection" if short == "select" else short, result, look)]
+    if name in ("vector.shape_cast", "vector.bitcast"):
+        operands = tuple(look.value(v) for v in op.operands)
+        if operands[0].bytes != result.bytes:
+            fault(op, f"{operands[0].bytes} bytes become {result.bytes}")
+        return [VectorOp(name, short, operands, result, where=location(op))]
     return None
 
 
-def _plain(op: Operation, function: str, result: Value, look: Lookup) -> VectorOp:
-    operands = tuple(look(v) for v in op.operands)
+def _plain(op: Operation, function: str, result: Value, look: Operands) -> VectorOp:
+    operands = tuple(look.value(v) for v in op.operands)
+    expect_alike(op, function, operands, result)
     return VectorOp(name_of(op), function, operands, result, where=location(op))
 
 
-def _chain(op: Operation, short: str, result: Value, look: Lookup, look_index: LookupIndex) -> Node:
+def _chain(op: Operation, short: str, result: Value, look: Operands) -> list[Node]:
     name, where = name_of(op), location(op)
     details: tuple[tuple[str, Any], ...]
     match short:
@@ -95,54 +114,68 @@ def _chain(op: Operation, short: str, result: Value, look: Lookup, look_index: L
             identity = affine_map(op, "op_specific_map")
             if identity != AffineMap.identity(identity.num_dims):
                 fault(op, "op_specific_map must be the identity")
-            return _masked(op, keyword(op, "binary_op"), result, look)
+            return [_masked(op, keyword(op, "binary_op"), result, look)]
         case "multiply" | "multiply_and_accumulate":
-            return _contraction(op, result, look)
+            return contraction(op, result, look)
         case "select":
-            return _selection(op, result, look)
+            return [_selection(op, result, look.value)]
         case "scan_with_gap":
             details = (
                 ("gap", integer(op, "gap")),
                 ("backwards", keyword(op, "eval_order") == "right_to_left"),
             )
-            operand = look(op.operands[0])
-            return VectorOp(name, keyword(op, "reduction_op"), (operand,), result, details, where=where)
+            operand = look.value(op.operands[0])
+            if integer(op, "gap") < 1:
+                fault(op, "gap must be a positive number")
+            expect_alike(op, short, (operand,), result)
+            return [VectorOp(name, keyword(op, "reduction_op"), (operand,), result, details, where=where)]
         case "shuffle":
-            parts = segments(op)
-            if len(parts) > 3 and len(parts[3]):
-                fault(op, "a mask on shuffle is not supported")
-            operands = tuple(look(v) for part in parts[:3] for v in part)
-            details = (("indices", tuple(integers(op, "indices"))), ("repetition", integer(op, "repetition")))
-            return VectorOp(name, "shuffle", operands, result, details, where=where)
+            return shuffle(op, result, look)
+        case "pack":
+            return pack(op, result, look)
+        case "merge":
+            return [merge(op, result, look)]
         case "cast":
-            return _masked(op, "cast", result, look)
+            return [_masked(op, "cast", result, look)]
         case "element_wise_compare":
-            return _masked(op, keyword(op, "compare_op").removeprefix("compare_"), result, look)
+            return [_masked(op, keyword(op, "compare_op").removeprefix("compare_"), result, look)]
         case "element_wise_selection":
-            return _masked(op, "selection", result, look)
+            return [_masked(op, "selection", result, look)]
         case "create_affine_mask":
-            return _mask(op, result, look_index)
+            return [_mask(op, result, look.index)]
         case "rotate":
             right = attribute(op, "right_shift")
-            details = (("right", right is None or bool(right.value.data)),)
-            return VectorOp(
-                name, "rotate", (look(op.operands[0]),), result, details, (look_index(op.operands[1]),), where
-            )
+            details = (("right", right is None or boolean(op, "right_shift")),)
+            operand = look.value(op.operands[0])
+            expect_alike(op, short, (operand,), result)
+            return [
+                VectorOp(name, "rotate", (operand,), result, details, (look.index(op.operands[1]),), where)
+            ]
         case "exp_estimate" | "sigmoid_estimate" | "tanh_estimate":
-            details = (("version", keyword(op, "version")),)
-            operands = tuple(look(v) for v in op.operands[:1])
-            return VectorOp(name, short.removesuffix("_estimate"), operands, result, details, where=where)
+            details = (("version", keyword(op, "version")), *_precision(look))
+            return [_masked(op, short.removesuffix("_estimate"), result, look, details)]
     if name in _UNARY:
-        return _masked(op, _UNARY[name], result, look)
-    fault(op, "this vector op is not supported", "write it with other vectorchain, arith or math ops")
+        precision = _precision(look) if _UNARY[name] not in ("floor", "neg") else ()
+        return [_masked(op, _UNARY[name], result, look, precision)]
+    fault(op, "this op is not executed", "write it with other vectorchain, arith or math ops")
 
 
-def _masked(op: Operation, function: str, result: Value, look: Lookup) -> VectorOp:
+def _precision(look: Operands) -> tuple[tuple[str, Any], ...]:
+    bits = look.options.estimate_bits
+    return (("bits", bits),) if bits else ()
+
+
+def _masked(
+    op: Operation, function: str, result: Value, look: Operands, details: tuple[tuple[str, Any], ...] = ()
+) -> VectorOp:
     """An element-wise op; an optional mask is the last operand and named in the details."""
-    operands = tuple(look(v) for v in op.operands)
+    operands = tuple(look.value(v) for v in op.operands)
     plain = {"binary": 2, "element_wise_compare": 2, "element_wise_selection": 3}
-    has_mask = len(operands) > plain.get(name_of(op).removeprefix("vectorchain."), 1)
-    details = (("mask", True),) if has_mask else ()
+    count = plain.get(name_of(op).removeprefix("vectorchain."), 1)
+    if len(operands) > count:
+        expect_mask(op, operands[-1], result.lanes)
+        details = (*details, ("mask", True))
+    expect_alike(op, function, operands[:count], result)
     return VectorOp(name_of(op), function, operands, result, details, where=location(op))
 
 
@@ -173,56 +206,6 @@ def mask_bounds(op: Operation, symbols: list[Index], lanes: int) -> tuple[Index,
     return found.low, found.low + found.extent
 
 
-# ---- contractions ------------------------------------------------------------------------------------------
-def _contraction(op: Operation, result: Value, look: Lookup) -> Node:
-    """An einsum where every map is a projection, the plain op otherwise."""
-    if _has_mask(op):
-        fault(op, "a mask on a contraction is not supported")
-    space = shape_of(op.operands[0].type)
-    left, left_letters = _through_select(op.operands[0], len(space))
-    right, right_letters = _through_select(op.operands[1], len(space))
-    reduction = affine_map(op, "reduction_map")
-    kept = _projection(reduction, zeros=True)
-    addend = look(op.operands[2]) if name_of(op).endswith("accumulate") else None
-    if kept is None:
-        operands = tuple(look(v) for v in op.operands)
-        details = (("map", reduction),)
-        return VectorOp(name_of(op), "multiply", operands, result, details, where=location(op))
-    equation = f"{left_letters},{right_letters}->{''.join(_LETTERS[d] for d in kept)}"
-    n = prod(space[d] for d in kept)
-    a, b = look(left), look(right)
-    if b.lanes < a.lanes:
-        a, b = b, a
-        equation = f"{right_letters},{left_letters}->{''.join(_LETTERS[d] for d in kept)}"
-    return Contract(equation, a, b, addend, result, prod(space) // max(n, 1), n, location(op))
-
-
-def _has_mask(op: Operation) -> bool:
-    values = 3 if name_of(op).endswith("accumulate") else 2
-    return len(op.operands) > values
-
-
-def _through_select(value: SSAValue, rank: int) -> tuple[SSAValue, str]:
-    """(source, letters): a select that only repeats dims is looked through, other operands have all dims."""
-    owner = value.owner
-    if isinstance(owner, Operation) and name_of(owner) == "vectorchain.select":
-        dims = _projection(affine_map(owner, "selection_map"), zeros=False)
-        if dims is not None and len(dims) == len(shape_of(owner.operands[0].type)):
-            return owner.operands[0], "".join(_LETTERS[d] for d in dims)
-    return value, _LETTERS[:rank]
-
-
-def _projection(map_: AffineMap, *, zeros: bool) -> list[int] | None:
-    """The dims that the results name, each at most once; constant results 0 are skipped if `zeros`."""
-    out: list[int] = []
-    for expr in map_.results:
-        if isinstance(expr, AffineDimExpr) and expr.position not in out:
-            out.append(expr.position)
-        elif not (zeros and isinstance(expr, AffineConstantExpr) and expr.value == 0):
-            return None
-    return out
-
-
 def _selection(op: Operation, result: Value, look: Lookup) -> Node:
     """A select; picking the last lane of a scan is a row reduction."""
     map_ = affine_map(op, "selection_map")
@@ -233,12 +216,11 @@ def _selection(op: Operation, result: Value, look: Lookup) -> Node:
         at = [e.value for e in map_.results if isinstance(e, AffineConstantExpr)]
         if integer(owner, "gap") == 1 and at == [wanted] and len(map_.results) == 1:
             operand = look(owner.operands[0])
+            if operand.dtype != result.dtype:
+                fault(op, f"a selection of {operand.dtype} cannot give {result.dtype}")
             return Reduce(keyword(owner, "reduction_op"), operand, result, location(op))
-    return VectorOp(
-        name_of(op), "select", (look(op.operands[0]),), result, (("map", map_),), where=location(op)
-    )
-
-
-def scalar_value(op: Operation, value: SSAValue, number: int) -> Value:
-    """The register that holds an SSA vector or float scalar."""
-    return Value(number, shape_of(value.type), dtype_of(op, value.type))
+    source = look(op.operands[0])
+    lane_sources(op, "selection_map", map_, result.shape, source.shape)
+    if source.dtype != result.dtype:
+        fault(op, f"a selection of {source.dtype} cannot give {result.dtype}")
+    return VectorOp(name_of(op), "select", (source,), result, (("map", map_),), where=location(op))

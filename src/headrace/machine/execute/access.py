@@ -11,7 +11,7 @@ import numpy as np
 from headrace.ir.diagnostics import Location
 from headrace.machine.execute.arenas import Arena
 from headrace.machine.execute.faults import fault
-from headrace.machine.image import Box, Index, Symbol
+from headrace.machine.image import NOWHERE, Box, Index, Symbol
 from headrace.machine.index import Atom
 from headrace.numbers.dtypes import numpy_dtype
 
@@ -169,6 +169,8 @@ class Access:
                 self._beyond(int(np.min(least)), int(np.max(most)), limit.size)
 
     def _outside(self, low: int, high: int) -> NoReturn:
+        if low < NOWHERE // 2:
+            raise fault("out_of_bounds", "a position lies in no page of its view", self.where)
         message = f"bytes {low} to {high} are outside {self.box.place.name} of {self.arena.size} bytes"
         raise fault("out_of_bounds", message, self.where)
 

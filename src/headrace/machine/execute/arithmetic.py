@@ -43,7 +43,7 @@ def _logic(f: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array
     """A bitwise function, also on the bits of floats."""
 
     def apply(a: Array, b: Array) -> Array:
-        if a.dtype.kind != "f":
+        if a.dtype.kind in "iub":
             return f(a, b)
         bits = np.dtype(f"i{a.dtype.itemsize}")
         return f(a.view(bits), b.view(bits)).view(a.dtype)
@@ -128,6 +128,14 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "ipowi": np.power,
     "fpowi": lambda a, b: np.power(a, b.astype(a.dtype)),
 }
+_LOGIC = frozenset(("and0", "or0", "xnor", "and_not"))
+"""Functions of the bits of their operands, whatever these mean."""
+_TRUTH: dict[str, Callable[[Array, Array], Array]] = {
+    **dict.fromkeys(("add", "sub", "addi", "subi"), np.logical_xor),
+    **dict.fromkeys(("mul", "muli", "maxsi", "min", "abs_min", "mul_div2"), np.logical_and),
+    **dict.fromkeys(("minsi", "max", "abs_max"), np.logical_or),
+}
+"""Arithmetic on i1: it wraps; the signed functions of `arith` take true as -1, `vectorchain` as 1."""
 UNSIGNED: dict[str, Callable[[Array, Array], Array]] = {
     "divui": lambda a, b: np.where(b == 0, np.iinfo(a.dtype).max, a // np.where(b == 0, 1, b)),
     "remui": lambda a, b: np.where(b == 0, a, a % np.where(b == 0, 1, b)),
@@ -199,6 +207,10 @@ def binary(function: str, a: Array, b: Array, dtype: str) -> Array:
         kind = unsigned_dtype(dtype)
         return UNSIGNED[function](a.view(kind), b.view(kind)).astype(kind).view(numpy_dtype(dtype))
     f = BINARY[function]
+    if function in _LOGIC:
+        return f(a, b)
+    if a.dtype == np.bool_:
+        return _TRUTH[function](a, b) if function in _TRUTH else f(a.view(np.int8), b.view(np.int8)) != 0
     if not is_float(dtype):
         return f(a, b)
     if function in ("powf", "atan2", "fpowi") and dtype == "f32":

@@ -52,16 +52,18 @@ def constant(node: Constant) -> Array:
 
 def is_supported(node: VectorOp) -> bool:
     """Whether `evaluate` knows the function of a node."""
-    known = (BINARY, UNARY, UNSIGNED, COMPARE, _CASTS, _SPECIAL)
-    return any(node.function in names for names in known) or node.function in _FLOAT_PREDICATES
+    known = (BINARY, UNARY, UNSIGNED, COMPARE, _CASTS, _SPECIAL, _FLOAT_PREDICATES)
+    return node.function == "multiply" or any(node.function in names for names in known)
 
 
 def evaluate(
     node: VectorOp, inputs: Sequence[Array], indices: Sequence[Any], scalars: dict[str, Any]
 ) -> Array:
     """The result of an op; `indices` are its integer operands, per instance or plain."""
+    if node.function == "multiply":
+        return _multiply(node, inputs)
     if node.detail("mask"):
-        return _masked(node, inputs)
+        return _masked(node, inputs, scalars)
     return _plain(node, inputs, [leading(i) for i in indices], scalars)
 
 
@@ -83,7 +85,7 @@ def _plain(node: VectorOp, inputs: Sequence[Array], indices: Sequence[Any], scal
     if function in _CASTS:
         return _cast(function, inputs[0], source, result.dtype)
     if len(inputs) == 1 and function in UNARY:
-        return unary(function, inputs[0], result.dtype)
+        return estimated(unary(function, inputs[0], result.dtype), node)
     if function in COMPARE or function in _FLOAT_PREDICATES:
         return compare(function, inputs[0], inputs[1], source)
     if function in BINARY or function in UNSIGNED:
@@ -91,13 +93,17 @@ def _plain(node: VectorOp, inputs: Sequence[Array], indices: Sequence[Any], scal
     raise HeadraceError(Diagnostic(f"function {function} is not implemented", node.where, node.name))
 
 
-def _masked(node: VectorOp, inputs: Sequence[Array]) -> Array:
+def _masked(node: VectorOp, inputs: Sequence[Array], scalars: dict[str, Any]) -> Array:
     """Masked-off lanes give the second operand of a binary op, 0 for others."""
     *values, mask = inputs
-    plain = VectorOp(node.name, node.function, node.operands[:-1], node.result, (), (), node.where)
-    found = _plain(plain, values, (), {})
+    details = tuple(d for d in node.details if d[0] != "mask")
+    plain = VectorOp(
+        node.name, node.function, node.operands[:-1], node.result, details, node.indices, node.where
+    )
+    found = _plain(plain, values, (), scalars)
+    lanes = mask.reshape(*mask.shape[:LEAD], *node.result.shape)
     rest = values[1] if node.name == "vectorchain.binary" else np.zeros((), found.dtype)
-    return np.where(mask, found, rest)
+    return np.where(lanes, found, rest)
 
 
 def _cast(function: str, x: Array, source: str, target: str) -> Array:
@@ -108,7 +114,7 @@ def _cast(function: str, x: Array, source: str, target: str) -> Array:
 
 # ---- lanes -------------------------------------------------------------------------------------------------
 def flat(x: Array, value: Value) -> Array:
-    """The array with the vector's axes merged into one of lanes."""
+    """The array with the vector's axes merged into one of lanes (a scalar has one)."""
     return x if len(value.shape) == 1 else x.reshape(*x.shape[:LEAD], value.lanes)
 
 
@@ -138,17 +144,30 @@ def _select(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
 
 def _shuffle(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
     indices, repetition = node.detail("indices"), node.detail("repetition")
-    x, result = inputs[0], node.result
+    x, result = flat(inputs[0], node.operands[0]), node.result
     lead = np.broadcast_shapes(*(i.shape[:LEAD] for i in inputs))
     if len(indices) == 1 and indices[0] >= 0:
-        return np.broadcast_to(x[..., indices[0] : indices[0] + 1], (*lead, result.lanes))
+        one = x[..., indices[0] : indices[0] + 1]
+        return shaped(np.broadcast_to(one, (*lead, result.lanes)), result)
     if min(indices) >= 0:
         picked = x[..., list(indices)]
     else:
-        extra = [v[..., :1] for v in inputs[1:]]
+        others = zip(inputs[1:], node.operands[1:], strict=False)
+        extra = [flat(v, value)[..., :1] for v, value in others]
         lanes = [x[..., i : i + 1] if i >= 0 else extra[-i - 1] for i in indices]
         picked = np.concatenate([np.broadcast_to(p, (*lead, 1)) for p in lanes], axis=-1)
-    return np.tile(picked, repetition) if repetition > 1 else picked
+    return shaped(np.tile(picked, repetition) if repetition > 1 else picked, result)
+
+
+def _pack(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
+    """Lanes of two vectors by number, one after the other; -1 is 0."""
+    sources = np.array(node.detail("sources"))
+    parts = [flat(x, v) for x, v in zip(inputs, node.operands, strict=False)]
+    lead = np.broadcast_shapes(*(x.shape[:LEAD] for x in parts))
+    both = np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in parts], axis=-1)
+    found = np.where(sources >= 0, both[..., sources], np.zeros((), both.dtype))
+    dtype = node.operands[0].dtype
+    return shaped(cast(found, dtype, node.result.dtype, unsigned=not node.detail("signed")), node.result)
 
 
 def scan(function: str, x: Array, dtype: str, gap: int, backwards: bool) -> Array:
@@ -205,11 +224,12 @@ def _rotate(node: VectorOp, inputs: Sequence[Array], indices: Sequence[Any], *_:
     lanes = node.result.lanes
     amount = indices[0][..., None] * (1 if node.detail("right") else -1)
     source = (np.arange(lanes).reshape(1, 1, -1) - amount) % lanes
-    x = inputs[0]
+    x = flat(inputs[0], node.operands[0])
     lead = np.broadcast_shapes(x.shape[:LEAD], source.shape[:LEAD])
-    return np.take_along_axis(
+    found = np.take_along_axis(
         np.broadcast_to(x, (*lead, lanes)), np.broadcast_to(source, (*lead, lanes)), axis=-1
     )
+    return shaped(found, node.result)
 
 
 def _selection(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
@@ -257,35 +277,46 @@ def _index(node: VectorOp, _: Sequence[Array], indices: Sequence[Any], *__: Any)
     return np.broadcast_to(found, (*found.shape[:LEAD], *node.result.shape))
 
 
-def _estimate(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
-    """One of the two vectors whose combination is exact: f(x) and 1, or 0 and f(x)."""
+def estimated(x: Array, node: VectorOp) -> Array:
+    """The values with the significant bits that an estimate has; as they are where it is exact."""
+    bits = node.detail("bits")
+    if not bits:
+        return x
+    mantissa, exponent = np.frexp(x.astype(np.float64))
+    near = np.ldexp(np.rint(np.ldexp(mantissa, bits)), exponent - bits)
+    return round_to(np.where(np.isfinite(mantissa), near, mantissa), node.result.dtype)
+
+
+def _exp(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
+    """The function, or one of the two vectors whose combination it is: f(x) and 1, or 0 and f(x)."""
     version = node.detail("version")
-    x = inputs[0]
     if version in ("b", "slope"):
-        return np.full_like(x, 1 if version == "b" else 0)
-    return unary(node.function, x, node.result.dtype)
+        return np.full_like(inputs[0], 1 if version == "b" else 0)
+    return estimated(unary(node.function, inputs[0], node.result.dtype), node)
 
 
-def _exp(node: VectorOp, inputs: Sequence[Array], *rest: Any) -> Array:
-    return (
-        _estimate(node, inputs)
-        if node.detail("version")
-        else unary(node.function, inputs[0], node.result.dtype)
-    )
-
-
-def _multiply(node: VectorOp, inputs: Sequence[Array], *_: Any) -> Array:
-    """A contraction whose map is not a projection: products added up lane by lane."""
-    wide = [widen(flat(x, v)) for x, v in zip(inputs, node.operands, strict=True)]
+def _multiply(node: VectorOp, inputs: Sequence[Array]) -> Array:
+    """A contraction that is no einsum: products added up lane by lane, those masked off left out."""
+    values = inputs[:-1] if node.detail("mask") else inputs
+    wide = [_widest(flat(x, v)) for x, v in zip(values, node.operands, strict=False)]
     products = wide[0] * wide[1]
+    if node.detail("mask"):
+        products = np.where(flat(inputs[-1], node.operands[-1]), products, 0).astype(products.dtype)
     table = lane_table(node.detail("map"), node.operands[0].shape, node.result.shape)
-    out = np.zeros((*products.shape[:LEAD], node.result.lanes), products.dtype)
-    np.add.at(out, (Ellipsis, table), products)  # type: ignore[arg-type]
+    lead = np.broadcast_shapes(*(w.shape[:LEAD] for w in wide), products.shape[:LEAD])
+    out = np.zeros((*lead, node.result.lanes), products.dtype)
+    every: Any = (Ellipsis, table)
+    np.add.at(out, every, np.broadcast_to(products, (*lead, products.shape[-1])))
     if len(wide) > 2:
         out = out + wide[2]
     dtype = node.result.dtype
     rounded = round_to(out, dtype) if is_float(dtype) else out.astype(numpy_dtype(dtype))
     return shaped(rounded, node.result)
+
+
+def _widest(x: Array) -> Array:
+    """The array in the type sums of products are kept in: f32, or i64."""
+    return x.astype(np.int64) if x.dtype.kind in "iub" else widen(x)
 
 
 _SPECIAL: dict[str, Any] = {
@@ -302,7 +333,7 @@ _SPECIAL: dict[str, Any] = {
     "bitcast": _bitcast,
     "argument": _argument,
     "index": _index,
-    "multiply": _multiply,
+    "pack": _pack,
     "exp": _exp,
     "sigmoid": _exp,
     "tanh": _exp,
