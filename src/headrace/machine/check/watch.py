@@ -70,6 +70,7 @@ class WatchedRun(Execution):
     ) -> None:
         super().__init__(image, memory, scalars, scratch)
         self.handlers = {**self.handlers, **handlers}
+        self.is_folding_unmarked = False
         self.op = ""
         self.findings = findings
         self.memories = memories

@@ -67,6 +67,7 @@ class Access:
             self.fold.append(split[0] * step)
         self.is_foldable = True
         self.base = base
+        self.ivs = tuple(ivs)
         owner = np.broadcast_to(np.asarray(box.place.owner.evaluate(env), np.int64), (count,))
         self.owners = owner * arena.size
         self._split_base(base, env)
@@ -82,7 +83,7 @@ class Access:
             np.asarray(Index(0, tuple(tables)).evaluate(env), np.int64), (self.count,)
         )
         common = Index(base.const, tuple(rest))
-        self.is_uniform = not any(s.role in ("table", "loaded", "carried") for s in common.symbols)
+        self.is_uniform = not any(s.role in ("table", "loaded") for s in common.symbols)
         self.common = common.evaluate
         self.offsets = self.owners + per_instance
         local = per_instance
@@ -124,22 +125,23 @@ class Access:
         if self._ready is not None:
             shape, steps, low, high = self._ready
             at = self.common(env)
-            if at + low < 0 or at + high > self.arena.size:
-                self._outside(at + low, at + high)
-            if self.box.limits:
-                self._check_limits(env)
-            return [self._view(at + self.first, shape, steps)], True
+            if not isinstance(at, np.ndarray):
+                if at + low < 0 or at + high > self.arena.size:
+                    self._outside(at + low, at + high)
+                if self.box.limits:
+                    self._check_limits(env)
+                return [self._view(at + self.first, shape, steps)], True
         times, run = self.shape(env)
         extents = (*trips, *times, *run)
         strides = (*self.fold, *(d.stride for d in self.box.times), *(d.stride for d in self.box.run))
         if 0 in extents:
             return [np.empty((self.count, *extents), self.dtype)], True
-        if self.is_uniform and self.lead is not None:
-            at = self.common(env)
-            self._check(at + self.local_low, at + self.local_high, extents, strides, env)
+        at = self.common(env)
+        if self.is_uniform and self.lead is not None and not isinstance(at, np.ndarray):
+            self._check(at + self.local_low, at + self.local_high, extents, strides, env, trips)
             return [self._view(at + self.first, (*self.lead[0], *extents), (*self.lead[1], *strides))], True
         base = np.broadcast_to(np.asarray(self.base.evaluate(env), np.int64), (self.count,))
-        self._check(int(base.min()), int(base.max()), extents, strides, env)
+        self._check(int(base.min()), int(base.max()), extents, strides, env, trips)
         starts = [int(x) for x in base + self.owners]
         found = progression(starts)
         if found is not None:
@@ -150,7 +152,13 @@ class Access:
         return np.ndarray(shape, self.dtype, self.arena.bytes, start, strides)
 
     def _check(
-        self, low: int, high: int, extents: Sequence[int], strides: Sequence[int], env: Sequence[Any]
+        self,
+        low: int,
+        high: int,
+        extents: Sequence[int],
+        strides: Sequence[int],
+        env: Sequence[Any],
+        trips: Sequence[int] = (),
     ) -> None:
         """A fault unless every byte lies in the owner's memory and every position in its view."""
         for extent, stride in zip(extents, strides, strict=True):
@@ -160,13 +168,22 @@ class Access:
                 low += (extent - 1) * stride
         if low < 0 or high + self.dtype.itemsize > self.arena.size:
             self._outside(low, high + self.dtype.itemsize)
-        self._check_limits(env)
+        self._check_limits(env, trips)
 
-    def _check_limits(self, env: Sequence[Any]) -> None:
+    def _check_limits(self, env: Sequence[Any], trips: Sequence[int] = ()) -> None:
         for limit in self.box.limits:
-            least, most = limit.low.evaluate(env), limit.high.evaluate(env)
+            least, most = self._end(limit.low, env, trips, 0), self._end(limit.high, env, trips, 1)
             if np.min(least) < 0 or np.max(most) >= np.min(limit.size.evaluate(env)):
                 self._beyond(int(np.min(least)), int(np.max(most)), limit.size)
+
+    def _end(self, place: Index, env: Sequence[Any], trips: Sequence[int], side: int) -> Any:
+        """The least (side 0) or greatest (1) position over the folded loops, if it is linear in them."""
+        for (symbol, first, step), trip in zip(self.ivs, trips, strict=False):
+            split = place.split(symbol)
+            if split is not None:
+                is_last = (split[0] >= 0) == bool(side)
+                place = split[1] + (first + (trip - 1) * step if is_last else first) * split[0]
+        return place.evaluate(env)
 
     def _outside(self, low: int, high: int) -> NoReturn:
         if low < NOWHERE // 2:

@@ -1,4 +1,4 @@
-"""Which marked loops can be run as whole arrays, and how (rule R5)."""
+"""Which loops can be run as whole arrays, and how: marked ones (rule R5), and those that keep it unmarked."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from headrace.machine.decode.tidy import operands
 from headrace.machine.execute.access import Access, uniform
 from headrace.machine.execute.exchange import Queue
+from headrace.machine.execute.gathered import are_disjoint, nest_of
 from headrace.machine.image import (
     Carried,
     Constant,
@@ -23,6 +24,7 @@ from headrace.machine.image import (
     Store,
     VectorOp,
 )
+from headrace.numbers.dtypes import is_float
 
 if TYPE_CHECKING:
     from headrace.machine.execute.run import Execution
@@ -75,8 +77,10 @@ class Plan:
 
 def plan_of(run: Execution, team: Team, node: Loop) -> Plan | None:
     """How to fold a loop, or None where it does not keep what its mark promises or needs plain iteration."""
-    nest = _nest(node)
+    nest = nest_of(node) if node.kind is None else _nest(node)
     body = nest[-1].body
+    if node.kind is None and not _keeps_the_promise(run, team, nest, body):
+        return None
     if not all(isinstance(n, _STRAIGHT) for n in body) or any(loop.is_data_dependent for loop in nest):
         return None
     combines = _combines(nest[-1])
@@ -106,6 +110,34 @@ def plan_of(run: Execution, team: Team, node: Loop) -> Plan | None:
         is_contracting,
         lanes,
     )
+
+
+def _keeps_the_promise(run: Execution, team: Team, nest: Sequence[Loop], body: Sequence[Node]) -> bool:
+    """Whether an unmarked loop is as good as a marked one.
+
+    No iteration touches what another one stores, floats are not summed up in another order, and no message
+    comes from the unit's own program, which it might have caused itself.
+    """
+    stores = [n for n in body if isinstance(n, Store)]
+    places = {n.box.place.name for n in stores}
+    if any(isinstance(n, Load) and n.box.place.name in places for n in body):
+        return False
+    if stores and not are_disjoint([n.box for n in stores], nest):
+        return False
+    if any(is_float(c.result.dtype) and not _is_exact(nest[-1], c) for c in nest[-1].carried):
+        return False
+    ivs = {loop.iv for loop in nest}
+    ends = [n.peer for n in body if isinstance(n, Receive | Send)]
+    if any(p.symbols & ivs for p in ends):
+        return False
+    senders = [n.peer for n in body if isinstance(n, Receive)]
+    return not any(set(run.members(team, p)) & set(team.program.instances) for p in senders)
+
+
+def _is_exact(loop: Loop, carried: Carried) -> bool:
+    """Whether the op that combines a carried float gives the same in any order."""
+    found = [n for n in loop.body if isinstance(n, VectorOp) and n.result == carried.yielded]
+    return bool(found) and ASSOCIATIVE.get(found[0].function) in ("max", "min")
 
 
 def _nest(node: Loop) -> list[Loop]:

@@ -11,6 +11,7 @@ from headrace.machine.execute import indirect, vectors
 from headrace.machine.execute.access import uniform
 from headrace.machine.execute.contractions import contract
 from headrace.machine.execute.exchange import checked
+from headrace.machine.execute.gathered import Gathered, gathered
 from headrace.machine.execute.marked import run_marked
 from headrace.machine.execute.streams import run_read, run_write
 from headrace.machine.execute.team import Frame, Team
@@ -122,8 +123,8 @@ def _extract(run: Execution, team: Team, node: Extract) -> bool:
 
 
 def _loop(run: Execution, team: Team, node: Loop) -> bool:
-    if node.kind is not None and not team.is_unfolded:
-        found = run_marked(run, team, node)
+    if not team.is_unfolded:
+        found = run_marked(run, team, node) if node.kind is not None else _run_unmarked(run, team, node)
         if found is not None:
             return found
     lower, upper, step = (uniform(i.evaluate(team.env)) for i in (node.lower, node.upper, node.step))
@@ -139,6 +140,22 @@ def _loop(run: Execution, team: Team, node: Loop) -> bool:
         team.frames[-1].at += 1
         team.frames.append(Frame(node.body, 0, node, lower, upper, step))
     return True
+
+
+def _run_unmarked(run: Execution, team: Team, node: Loop) -> bool | None:
+    """An unmarked loop at once, as transfers or as arrays; None where it has to go step by step."""
+    if not run.is_folding_unmarked or ("single", id(node)) in team.plans:
+        return None
+    key = ("gathered", id(node))
+    if key not in team.plans:
+        team.plans[key] = gathered(node)
+    whole: Gathered | None = team.plans[key]
+    if whole is None:
+        return run_marked(run, team, node)
+    if not all(uniform(t.evaluate(team.env)) for t in whole.trips):
+        return True
+    done = [run.handlers[type(n)](run, team, n) for n in whole.nodes]
+    return all(done)
 
 
 def _if(run: Execution, team: Team, node: If) -> bool:

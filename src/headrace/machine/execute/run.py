@@ -82,6 +82,7 @@ class Execution:
 
     def __init__(self, image: Image, memory: Memory, scalars: dict[str, Any], scratch: Scratchpads) -> None:
         self.handlers: dict[type, Handler] = HANDLERS
+        self.is_folding_unmarked = True
         self.image = image
         self.scalars = scalars
         self.arenas = Arenas(image, memory, scratch)
@@ -121,7 +122,12 @@ class Execution:
         self.home = {n: (t, k) for t in teams for k, n in enumerate(t.ids)}
 
     def _resolve(self) -> None:
-        """Nobody moved: run apart what runs in step, then fold no loops, then it is a deadlock."""
+        """Nobody moved: run unmarked loops step by step, then apart what runs in step, then fold nothing.
+
+        What stands still after that is a deadlock.
+        """
+        if any([team.unroll() for team in self.teams]):
+            return
         if any(t.count > 1 for t in self.teams):
             self._split()
         elif not all(t.is_unfolded for t in self.teams):

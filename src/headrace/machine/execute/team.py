@@ -68,6 +68,15 @@ class Team:
     plans: dict[Any, Any] = field(default_factory=dict)
     is_unfolded: bool = False
 
+    def unroll(self) -> bool:
+        """Lets the unmarked loop that the team waits at, if it is one, run step by step from now on."""
+        frame = self.frames[-1]
+        node = frame.nodes[frame.at]
+        if not isinstance(node, Loop) or node.kind is not None or ("single", id(node)) in self.plans:
+            return False
+        self.plans["single", id(node)] = True
+        return True
+
     @property
     def count(self) -> int:
         return len(self.members)
