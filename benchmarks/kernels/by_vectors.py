@@ -1,7 +1,8 @@
 """DFIR as another scheduler writes it: five unit programs, rendezvous signals, one vector a step.
 
-Every core streams tiles of 2 x `rows` vectors of 64 f16, half of them through each corelet, through two copies
-of every buffer that change places by an address carried through the loop. Nothing is marked, nothing is a tile.
+Every core streams tiles of 2 x `rows` vectors of 64 f16, half of them through each corelet, through two
+copies of every buffer that change places by an address carried through the loop. No loop is marked, no op
+moves more than a vector.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class Stream:
 
     def text(self) -> str:
         """The module."""
-        units = "\n".join(_unit(core, kind, corelet) for core in range(self.cores) for kind, corelet in _UNITS)
+        units = "\n".join(
+            _unit(core, kind, corelet) for core in range(self.cores) for kind, corelet in _UNITS
+        )
         lx = "\n".join(
             f'%lx{c} = dataflow.get_unit {{core = {c} : i32, name = "C{c}-lx", type = "lx"}} : index'
             for c in range(self.cores)
@@ -52,13 +55,24 @@ class Stream:
 
     def _starts(self) -> list[int]:
         share = self.tiles * 2 * self.rows * LANES
-        return [self.address(o) + c * share for o in range(len(self._operands()) + 1) for c in range(self.cores)]
+        return [
+            self.address(o) + c * share for o in range(len(self._operands()) + 1) for c in range(self.cores)
+        ]
 
     def _operands(self) -> range:
         return range(KINDS[self.kind])
 
 
-_UNITS = (("mnilu", None), ("mnisu", None), ("l1lu", 0), ("l1lu", 1), ("sfu", 0), ("sfu", 1), ("l1su", 0), ("l1su", 1))
+_UNITS = (
+    ("mnilu", None),
+    ("mnisu", None),
+    ("l1lu", 0),
+    ("l1lu", 1),
+    ("sfu", 0),
+    ("sfu", 1),
+    ("l1su", 0),
+    ("l1su", 1),
+)
 _MODULE = Template("""
 #linear = affine_map<(d0) -> (d0)>
 #same = affine_map<(d0, d1) -> (d0, d1)>
@@ -82,7 +96,8 @@ $programs
 def _unit(core: int, kind: str, corelet: int | None) -> str:
     name = f"C{core}-{kind}" + ("" if corelet is None else f"-CL{corelet}")
     return (
-        f"%{kind}{core}_{corelet or 0} = dataflow.get_unit {{core = {core} : i32, corelet = {corelet or 0} : i32, "
+        f"%{kind}{core}_{corelet or 0} = dataflow.get_unit "
+        f"{{core = {core} : i32, corelet = {corelet or 0} : i32, "
         f'name = "{name}", type = "{kind}"}} : index'
     )
 
@@ -128,8 +143,8 @@ def _view(name: str, memory: str, start: str, rows: int) -> str:
 def _copy(source: str, at: str, from_rows: int, target: str, to: str, to_rows: int) -> str:
     return f"""agen.composite_load_and_store src:%{source}[{at}, 0] dst:%{target}[{to}, 0]
  time_symbols(), load_iv(%v:vector<64xf16>)
- {{load_order = #same, load_set = #vector, load_time_addr_map = #here, store_order = #same, store_set = #vector,
-  store_time_addr_map = #here, time_order = #linear, time_set = #once}}
+ {{load_order = #same, load_set = #vector, load_time_addr_map = #here, store_order = #same,
+  store_set = #vector, store_time_addr_map = #here, time_order = #linear, time_set = #once}}
 {{
   agen.yield
 }} : memref<{from_rows}x64xf16>, memref<{to_rows}x64xf16>
@@ -155,12 +170,18 @@ def _loader(stream: Stream) -> str:
         body += _map(f"start{o}", starts) + _view(f"g{o}", "hbm", f"%start{o}", share // LANES)
     if stream.streamed < KINDS[stream.kind]:
         last = stream.streamed
-        body += _view("grow", "hbm", f"%c{stream.address(last)}", 1) + _view("lrow", "lx", f"%c{n[f'buffer{last}']}", 1)
+        body += _view("grow", "hbm", f"%c{stream.address(last)}", 1) + _view(
+            "lrow", "lx", f"%c{n[f'buffer{last}']}", 1
+        )
         body += _copy("grow", "%c0", 1, "lrow", "%c0", 1)
-    body += f"%end = scf.for %t = %c0 to %c{stream.tiles} step %c1 iter_args(%a = %c{n['tile']}) -> (index) {{\n"
+    body += (
+        f"%end = scf.for %t = %c0 to %c{stream.tiles} step %c1 iter_args(%a = %c{n['tile']}) -> (index) {{\n"
+    )
     body += f"%now = arith.subi %c{n['tile']}, %a : index\n"
     for o in range(stream.streamed):
-        body += f"%at{o} = arith.addi %now, %c{n[f'buffer{o}']} : index\n" + _view(f"l{o}", "lx", f"%at{o}", 2 * stream.rows)
+        body += f"%at{o} = arith.addi %now, %c{n[f'buffer{o}']} : index\n" + _view(
+            f"l{o}", "lx", f"%at{o}", 2 * stream.rows
+        )
     body += f"scf.for %r = %c0 to %c{n['tile_rows']} step %c1 {{\n"
     for o in range(stream.streamed):
         body += _copy(f"g{o}", f"%t * {n['tile_rows']} + %r", share // LANES, f"l{o}", "%r", 2 * stream.rows)
@@ -184,7 +205,9 @@ def _reader(stream: Stream) -> str:
     body += f"%end = scf.for %t = %c0 to %c{stream.tiles} step %c1 iter_args(%a = %c0) -> (index) {{\n"
     body += "%mine = arith.addi %a, %half : index\n"
     for o in range(stream.streamed):
-        body += f"%at{o} = arith.addi %mine, %c{n[f'buffer{o}']} : index\n" + _view(f"l{o}", "lx", f"%at{o}", stream.rows)
+        body += f"%at{o} = arith.addi %mine, %c{n[f'buffer{o}']} : index\n" + _view(
+            f"l{o}", "lx", f"%at{o}", stream.rows
+        )
     body += _rendezvous(["from"]) + f"scf.for %r = %c0 to %c{n['rows']} step %c1 {{\n"
     body += _map("to", [(m, f"%sfu{c}_{cl}") for c, cl, m in members])
     for o in range(count):
@@ -200,7 +223,9 @@ def _reader(stream: Stream) -> str:
 def _vector_unit(stream: Stream) -> str:
     """One vector of every operand in, one vector out."""
     members = _members(stream, "sfu", (0, 1))
-    body = f"scf.for %t = %c0 to %c{stream.tiles} step %c1 {{\nscf.for %r = %c0 to %c{stream.rows} step %c1 {{\n"
+    body = (
+        f"scf.for %t = %c0 to %c{stream.tiles} step %c1 {{\nscf.for %r = %c0 to %c{stream.rows} step %c1 {{\n"
+    )
     body += _map("from", [(m, f"%l1lu{c}_{cl}") for c, cl, m in members])
     count = KINDS[stream.kind]
     body += "".join(f"%v{o} = dataflow.receive %from : vector<64xf16>\n" for o in range(count))
@@ -208,7 +233,8 @@ def _vector_unit(stream: Stream) -> str:
     found = "v0"
     for k, op in enumerate(steps):
         body += (
-            f"%y{k} = vectorchain.binary %{found}, %v{k + 1} {{binary_op = #vectorchain<binary_operator {op}>, "
+            f"%y{k} = vectorchain.binary %{found}, %v{k + 1} "
+            f"{{binary_op = #vectorchain<binary_operator {op}>, "
             "op_specific_map = #linear} : vector<64xf16>, vector<64xf16>, vector<64xf16>\n"
         )
         found = f"y{k}"
@@ -223,14 +249,17 @@ def _writer(stream: Stream) -> str:
     body += _map("to", [(m, f"%mnisu{c}_0") for c, _, m in members])
     body += _map("from", [(m, f"%sfu{c}_{cl}") for c, cl, m in members])
     body += f"%end = scf.for %t = %c0 to %c{stream.tiles} step %c1 iter_args(%a = %c0) -> (index) {{\n"
-    body += f"%mine = arith.addi %a, %half : index\n%at = arith.addi %mine, %c{n[f'buffer{KINDS[stream.kind]}']} : index\n"
+    start = n[f"buffer{KINDS[stream.kind]}"]
+    body += f"%mine = arith.addi %a, %half : index\n%at = arith.addi %mine, %c{start} : index\n"
     body += _view("l", "lx", "%at", stream.rows) + f"scf.for %r = %c0 to %c{n['rows']} step %c1 {{\n"
     body += (
         "%v = dataflow.receive %from : vector<64xf16>\n"
         "agen.vector_store %v, %l[%r, 0] {store_order = #same, store_set = #vector} "
         f": memref<{stream.rows}x64xf16>, vector<64xf16>\n}}\n"
     )
-    body += _rendezvous(["to"]) + f"%next = arith.subi %c{n['tile']}, %a : index\nscf.yield %next : index\n}}\n"
+    body += (
+        _rendezvous(["to"]) + f"%next = arith.subi %c{n['tile']}, %a : index\nscf.yield %next : index\n}}\n"
+    )
     return _program(members, body)
 
 
@@ -242,8 +271,11 @@ def _storer(stream: Stream) -> str:
     body += "".join(_map(f"peer{k}", [(m, f"%l1su{c}_{k}") for c, _, m in members]) for k in (0, 1))
     body += _map("start", [(m, f"%c{stream.address(last) + c * share}") for c, _, m in members])
     body += _view("g", "hbm", "%start", share // LANES)
-    body += f"%end = scf.for %t = %c0 to %c{stream.tiles} step %c1 iter_args(%a = %c{n['tile']}) -> (index) {{\n"
-    body += f"%now = arith.subi %c{n['tile']}, %a : index\n%at = arith.addi %now, %c{n[f'buffer{last}']} : index\n"
+    body += (
+        f"%end = scf.for %t = %c0 to %c{stream.tiles} step %c1 iter_args(%a = %c{n['tile']}) -> (index) {{\n"
+    )
+    body += f"%now = arith.subi %c{n['tile']}, %a : index\n"
+    body += f"%at = arith.addi %now, %c{n[f'buffer{last}']} : index\n"
     body += _view("l", "lx", "%at", 2 * stream.rows) + _rendezvous(["peer0", "peer1"])
     body += f"scf.for %r = %c0 to %c{n['tile_rows']} step %c1 {{\n"
     body += _copy("l", "%r", 2 * stream.rows, "g", f"%t * {n['tile_rows']} + %r", share // LANES)

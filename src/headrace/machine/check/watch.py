@@ -58,6 +58,8 @@ class ClockedQueue(Queue):
 class WatchedRun(Execution):
     """Runs the instances of one component; `handlers` replace those of the plain run (see `watched`)."""
 
+    is_folding_unmarked = False
+
     def __init__(
         self,
         image: Image,
@@ -70,7 +72,6 @@ class WatchedRun(Execution):
     ) -> None:
         super().__init__(image, memory, scalars, scratch)
         self.handlers = {**self.handlers, **handlers}
-        self.is_folding_unmarked = False
         self.op = ""
         self.findings = findings
         self.memories = memories

@@ -36,6 +36,8 @@ ASSOCIATIVE = {
     "max": "max", "maximumf": "max", "maxsi": "max", "min": "min", "minimumf": "min", "minsi": "min",
     "and0": "and0", "andi": "and0", "or0": "or0", "ori": "or0",
 }  # fmt: skip
+_MOST_LANES = 1 << 21
+"""Lanes from which the inner loops of a nest are folded on their own, so that messages do not pile up."""
 _WIDE = ("f32", "f64", "i8", "i16", "i32", "i64")
 """Types in which sums of any order are as good as the sequential one."""
 
@@ -99,6 +101,8 @@ def plan_of(run: Execution, team: Team, node: Loop) -> Plan | None:
     is_divisible = not combines and not any(isinstance(n, Store) for n in body)
     is_contracting = any(isinstance(n, Contract) for n in body)
     lanes = max((n.result.lanes for n in body if isinstance(n, VectorOp | Contract)), default=0)
+    if node.kind is None and len(nest) > 1 and _steps(nest, team) * lanes * team.count > _MOST_LANES:
+        return None
     return Plan(
         tuple(nest),
         kept,
@@ -110,6 +114,15 @@ def plan_of(run: Execution, team: Team, node: Loop) -> Plan | None:
         is_contracting,
         lanes,
     )
+
+
+def _steps(nest: Sequence[Loop], team: Team) -> int:
+    """Iterations of a nest as its bounds are now."""
+    steps = 1
+    for loop in nest:
+        lower, upper, step = (uniform(i.evaluate(team.env)) for i in (loop.lower, loop.upper, loop.step))
+        steps *= max(0, -(-(upper - lower) // step))
+    return steps
 
 
 def _keeps_the_promise(run: Execution, team: Team, nest: Sequence[Loop], body: Sequence[Node]) -> bool:

@@ -78,11 +78,15 @@ Handler = Callable[["Execution", Team, Any], bool]
 
 
 class Execution:
-    """The state of one run: memories, teams, queues between them, signal counters."""
+    """The state of one run: memories, teams, queues between them, signal counters.
+
+    `is_folding_unmarked`: loops that promise nothing are run at once where that gives the same.
+    """
+
+    is_folding_unmarked = True
 
     def __init__(self, image: Image, memory: Memory, scalars: dict[str, Any], scratch: Scratchpads) -> None:
         self.handlers: dict[type, Handler] = HANDLERS
-        self.is_folding_unmarked = True
         self.image = image
         self.scalars = scalars
         self.arenas = Arenas(image, memory, scratch)
