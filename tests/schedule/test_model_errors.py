@@ -57,7 +57,7 @@ def test_a_number_read_from_memory_is_no_subscript() -> None:
     assert "read from memory" in found.message and "ind(...)" in found.hint
 
 
-def test_unknown_ops_and_other_tiles_data_are_refused_by_name() -> None:
+def test_a_future_that_nobody_takes_is_refused_by_name() -> None:
     text = """
 #g = affine_set<(g) : (g >= 0, -g >= 0)>
 #p = affine_set<(t)[g] : (t - 4 * g >= 0, 4 * g + 3 - t >= 0)>
@@ -80,7 +80,7 @@ module { func.func @k(%x: index) attributes {grid = [4]} {
     with pytest.raises(HeadraceError) as error:
         graph_of(text)
     (found,) = error.value.diagnostics
-    assert found.op == "ktdp.inter_tile_produce" and "two" in found.hint
+    assert found.op == "ktdp.inter_tile_produce" and "inter_tile_reduce" in found.hint
 
 
 def test_a_data_dependent_branch_may_not_store() -> None:

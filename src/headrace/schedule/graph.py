@@ -219,6 +219,22 @@ class Insert:
 
 
 @dataclass(frozen=True)
+class Handover:
+    """Cores wait for each other: for every (a, b) of `pairs`, core b goes on after core a came here.
+
+    kind "full": b loads from `arg` what a stored to it before; "free": a stores over what b has loaded, so
+    it is a that waits for b. Pairs name tiles until tiles are laid on cores. `key` is equal for the tiles
+    that meet here.
+    """
+
+    key: str
+    kind: Literal["full", "free"]
+    args: tuple[str, ...]
+    pairs: tuple[tuple[int, int], ...]
+    where: Location = Location()
+
+
+@dataclass(frozen=True)
 class Carried:
     """A loop-carried tensor: `init` before the first iteration, `inner` inside, `yielded` at its end,
     `result` after.
@@ -248,7 +264,7 @@ class Loop:
     where: Location = Location()
 
 
-Statement = Load | Store | Compute | Reshape | Insert | Loop
+Statement = Load | Store | Compute | Reshape | Insert | Loop | Handover
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,15 @@ from xdsl.ir import Block, Region
 from headrace.arch.device import Device
 from headrace.ir.ktdp.views import GetComputeTileIdOp
 from headrace.schedule.build.emitter import INDEX, Emitter
+from headrace.schedule.build.handovers import handover
 from headrace.schedule.build.indices import Index, of
 from headrace.schedule.build.memory import Memory
 from headrace.schedule.build.phases import build_phase
 from headrace.schedule.build.vector import Phase
-from headrace.schedule.graph import Arg, Linear, Loop, PerCore
-from headrace.schedule.phases.fuse import Group
-from headrace.schedule.phases.outline import LoopItem, Outline
+from headrace.schedule.graph import Arg, Handover, Linear, Loop, PerCore
+from headrace.schedule.phases.outline import Item, LoopItem, Outline
 from headrace.schedule.phases.shape import Homes, shape
 from headrace.schedule.plan import ClassPlan
-
-Items = Sequence[Group | LoopItem]
 
 
 def class_function(
@@ -76,10 +74,13 @@ class Context:
         self.outline, self.homes, self.plan = outline, homes, plan
 
 
-def _items(items: Items, context: Context, phases) -> None:  # type: ignore[no-untyped-def]
+def _items(items: Sequence[Item], context: Context, phases) -> None:  # type: ignore[no-untyped-def]
     for item in items:
         if isinstance(item, LoopItem):
             _loop(item, context, phases)
+            continue
+        if isinstance(item, Handover):
+            handover(context.emit, item, context.device, context.plan.cores)
             continue
         plan = next(phases)
         made = shape(item, context.outline, context.homes)

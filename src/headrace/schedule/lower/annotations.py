@@ -8,6 +8,7 @@ from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
 from headrace.schedule.lower.index import Number, collapse
+from headrace.schedule.lower.tree import Handover
 
 
 def is_zero(number: Number) -> Number:
@@ -56,3 +57,26 @@ def cores_of(op: Any, device: Device) -> tuple[int, ...]:
             Diagnostic(f"cores {list(cores)} do not fit the grid", location(op), op.name, hint)
         )
     return cores
+
+
+HANDOVER = "headrace.handover"
+
+
+def handover(op: Any, device: Device) -> Handover:
+    """The signals between cores that an opaque op outside of stages stands for."""
+    if op.template_name.data != HANDOVER:
+        hint = f'outside of a stage only "{HANDOVER}" is known'
+        raise HeadraceError(
+            Diagnostic(f'unknown opaque op "{op.template_name.data}"', location(op), op.name, hint)
+        )
+    ends = [op.attributes[f"headrace.{end}"].data for end in ("from", "to")]
+    units = [device.find_unit(end) for end in ends]
+    if any(unit is None or unit.per != "core" for unit in units):
+        hint = "name two unit kinds that every core has one of"
+        raise HeadraceError(
+            Diagnostic(f"cannot signal from {ends[0]} to {ends[1]}", location(op), op.name, hint)
+        )
+    cores = [int(c) for c in op.attributes["headrace.pairs"].get_values()]
+    pairs = tuple(zip(cores[::2], cores[1::2], strict=True))
+    sender, receiver = (unit.kind for unit in units if unit is not None)
+    return Handover(sender, receiver, op.attributes["headrace.label"].data, pairs, location(op))

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.schedule.lower.emit.function import FunctionValues, Instance
 from headrace.schedule.lower.emit.gathers import indirect
+from headrace.schedule.lower.emit.handovers import hand_over
 from headrace.schedule.lower.emit.ops import INDEX, body, make, text
 from headrace.schedule.lower.emit.transfers import Addresses, copy, messages
 from headrace.schedule.lower.emit.values import ProgramValues
@@ -24,6 +25,7 @@ from headrace.schedule.lower.tree import (
 )
 from headrace.schedule.lower.tree import (
     Function,
+    Handover,
     Indirect,
     Loop,
     Node,
@@ -33,6 +35,7 @@ from headrace.schedule.lower.tree import (
     Stage,
     Transfer,
     trips,
+    units_of,
 )
 from headrace.schedule.sync import Edge, Path
 
@@ -85,6 +88,8 @@ class UnitProgram:
             if isinstance(item, Loop):
                 if here in self.needed:
                     self.loop(item, here)
+            elif isinstance(item, Handover):
+                hand_over(item, self.program, self.function.cores)
             elif item.unit == self.kind:
                 self.stage(item, here)
             self.signals(self.placed.after.get(here, ()))
@@ -230,7 +235,7 @@ def _needed(tree: Tree, kind: str, placed: Placement) -> set[Path]:
             here = (*path, position)
             if isinstance(item, Loop):
                 visit(item.body, here)
-            elif item.unit == kind:
+            elif kind in units_of(item):
                 found.update(here[:k] for k in range(1, len(here)))
 
     visit(tree, ())

@@ -10,7 +10,7 @@ from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
 from headrace.schedule.lower import memories
-from headrace.schedule.lower.annotations import cores_of, groups, is_in_parallel, is_zero, order
+from headrace.schedule.lower.annotations import cores_of, groups, handover, is_in_parallel, is_zero, order
 from headrace.schedule.lower.channels import check_channels
 from headrace.schedule.lower.evaluate import Values, evaluate
 from headrace.schedule.lower.index import (
@@ -106,6 +106,8 @@ class _Reader:
                 items.extend(self.parallel(op))
             elif op.name == "ktdf.pipeline":
                 items.extend(self.pipeline(op))
+            elif op.name == "ktdf.opaque":
+                items.append(handover(op, self.device))
             elif not self.index(op):
                 hint = "a block holds index ops, scf.for, ktdf.parallel and ktdf.pipeline"
                 raise HeadraceError(Diagnostic("not part of a control tree", location(op), op.name, hint))

@@ -176,7 +176,18 @@ class Loop:
         return trips(self.low, self.high, self.step)
 
 
-Item = Stage | Loop
+@dataclass(frozen=True)
+class Handover:
+    """For every (a, b) of `pairs`, unit `sender` of core a signals unit `receiver` of core b."""
+
+    sender: str
+    receiver: str
+    label: str
+    pairs: tuple[tuple[int, int], ...]
+    where: Location = Location()
+
+
+Item = Stage | Loop | Handover
 Block = tuple[Item, ...]
 
 
@@ -197,10 +208,15 @@ def trips(low: Expr, high: Expr, step: Expr) -> Expr:
     return combine("ceildiv", high - low, step) if step != Expr(1) else high - low
 
 
+def units_of(item: Stage | Handover) -> tuple[str, ...]:
+    """Return the kinds of units that have something to do in an item."""
+    return (item.unit,) if isinstance(item, Stage) else (item.sender, item.receiver)
+
+
 def stages(block: Block) -> Iterator[Stage]:
     """Yield every stage under a block in text order."""
     for item in block:
         if isinstance(item, Stage):
             yield item
-        else:
+        elif isinstance(item, Loop):
             yield from stages(item.body)

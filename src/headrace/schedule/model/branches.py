@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from xdsl.ir import Block, Operation
 
-from headrace.schedule.graph import Loop, Store
+from headrace.schedule.graph import Handover, Loop, Store
 from headrace.schedule.model.ops.pointwise import apply
 from headrace.schedule.model.state import Binding, Refused, State
 from headrace.schedule.model.tensors import Constant, Filled, Integer, Tensor
@@ -24,7 +24,7 @@ def if_op(state: State, op: Operation, run: Run) -> list[Binding]:
         raise Refused("the condition is not known")
     before = len(state.block)
     results = [_branch(state, r.blocks[0] if r.blocks else None, run) for r in op.regions]
-    if any(isinstance(s, Store | Loop) for s in state.block[before:]):
+    if any(isinstance(s, Store | Loop | Handover) for s in state.block[before:]):
         raise Refused(
             "a branch decided by data may not store or loop", "compute both values, select, and store once"
         )

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
-from headrace.ir.arguments import argument_name, functions
+from headrace.ir.arguments import argument_name, functions, grid
 from headrace.schedule.model.algebra import affine
 from headrace.schedule.model.algebra import number as nm
 from headrace.schedule.model.algebra.number import NotLinear, Num
@@ -17,9 +17,9 @@ from headrace.schedule.model.attributes import literal
 from headrace.schedule.model.bodies.scalar_ops import SCALAR_OPS
 from headrace.schedule.model.branches import if_op
 from headrace.schedule.model.loops import for_op
-from headrace.schedule.model.ops import indirect, pointwise, shapes, transfers, views
+from headrace.schedule.model.ops import indirect, intertile, pointwise, shapes, transfers, views
 from headrace.schedule.model.ops.named import linalg_op
-from headrace.schedule.model.state import Binding, Refused, State, Unknown
+from headrace.schedule.model.state import Binding, Refused, State, Undelivered, Unknown
 from headrace.schedule.model.tensors import Constant, Integer
 
 Handler = Callable[[State, Operation], Sequence[Binding]]
@@ -32,7 +32,7 @@ def evaluate(
 
     Split: the tiles do not all do the same.
     """
-    state = State(module, coordinates)
+    state = State(module, coordinates, grid(function))
     block = function.body.block
     for k, argument in enumerate(block.args):
         state.env[argument] = bindings[argument_name(function, k)]
@@ -51,6 +51,11 @@ def _run(state: State, block: Block) -> None:
 def _step(state: State, op: Operation) -> None:
     inputs = [*op.operands, *_captured(op)]
     if any(isinstance(state.env.get(v), Unknown) for v in inputs):
+        _bind(state, op, [Unknown()] * len(op.results))
+        return
+    if any(isinstance(state.env.get(v), Undelivered) for v in inputs):
+        hint = "guard it with scf.if on the tile id"
+        state.report(op, "reads a value that is not delivered to every tile that gets here", hint)
         _bind(state, op, [Unknown()] * len(op.results))
         return
     try:
@@ -91,13 +96,9 @@ def _results(state: State, op: Operation) -> Sequence[Binding]:
         return [shapes.tensor_op(state, op)]
     if op.name in SCALAR_OPS:
         return [pointwise.elementwise(state, op)]
-    raise Refused("this op cannot be scheduled", _hint(op))
-
-
-def _hint(op: Operation) -> str:
-    if op.name.startswith("ktdp.inter_tile"):
-        return "let one tile compute the whole, or split the kernel in two and pass the parts through memory"
-    return "rewrite it with linalg, arith, math, tensor, scf.for and scf.if"
+    raise Refused(
+        "this op cannot be scheduled", "rewrite it with linalg, arith, math, tensor, scf.for and scf.if"
+    )
 
 
 def _tile_id(state: State, op: Operation) -> list[Binding]:
@@ -163,7 +164,7 @@ def _call(state: State, op: Operation) -> list[Binding]:
     return [state.get(v) for v in block.last_op.operands]
 
 
-_TERMINATORS = frozenset({"func.return", "scf.yield"})
+_TERMINATORS = frozenset({"func.return", "scf.yield", "ktdp.yield_partial", "ktdp.yield_reduced"})
 _HANDLERS: dict[str, Handler] = {
     "arith.constant": lambda s, op: [pointwise.constant_op(s, op)],
     "spyreop.constant": lambda s, op: [pointwise.constant_op(s, op)],
@@ -172,6 +173,9 @@ _HANDLERS: dict[str, Handler] = {
     "ktdp.construct_distributed_memory_view": lambda s, op: [views.distributed_view(s, op)],
     "ktdp.construct_access_tile": lambda s, op: [views.access_tile(s, op)],
     "ktdp.construct_indirect_access_tile": lambda s, op: [indirect.indirect_tile(s, op)],
+    "ktdp.inter_tile_produce": lambda s, op: intertile.produce(s, op, _run),
+    "ktdp.inter_tile_consume": lambda s, op: intertile.consume(s, op),
+    "ktdp.inter_tile_reduce": lambda s, op: intertile.reduce(s, op, _run),
     "ktdp.load": lambda s, op: [transfers.load(s, op)],
     "ktdp.store": _store,
     "ktdp.runtime_arg_extract": _runtime_arg,

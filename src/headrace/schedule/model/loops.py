@@ -69,16 +69,24 @@ class _Mark:
     values: dict[str, object]
     findings: int
     stores: Counter[tuple[str, str]]
+    runs: Counter[Operation]
 
     @staticmethod
     def of(state: State) -> _Mark:
-        return _Mark(len(state.block), dict(state.values), len(state.diagnostics), state.stores.copy())
+        return _Mark(
+            len(state.block),
+            dict(state.values),
+            len(state.diagnostics),
+            state.stores.copy(),
+            state.runs.copy(),
+        )
 
     def restore(self, state: State) -> None:
         """Take back what was emitted since."""
         del state.block[self.statements :]
         del state.diagnostics[self.findings :]
         state.stores = self.stores
+        state.runs = self.runs
         for name in [n for n in state.values if n not in self.values]:
             del state.values[name]
 

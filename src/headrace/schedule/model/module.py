@@ -24,6 +24,7 @@ from headrace.schedule.model.tidy.dims import unify
 from headrace.schedule.model.tidy.factoring import factored
 from headrace.schedule.model.tidy.hoisting import hoisted
 from headrace.schedule.model.tidy.invariants import split_invariants
+from headrace.schedule.model.tidy.meetings import missed
 from headrace.schedule.model.tidy.narrowing import narrowed
 from headrace.schedule.model.tidy.pieces import Piece
 from headrace.schedule.model.tidy.rounds import core_classes
@@ -47,11 +48,15 @@ def model(
     bound = bindings(chosen, scalars or {})
     coordinates = np.array([c[::-1] for c in product(*(range(n) for n in reversed(tiles)))], np.int64)
     pieces = _pieces(module, chosen, coordinates, bound)
+    lost = missed(list(pieces))
+    if lost:
+        raise HeadraceError(lost)
     later = State(module, coordinates[:1])
     later.counter = max(s.counter for s in pieces.values())
     classes = _finished(core_classes(list(pieces), device.cores, later))
-    args = memory_arguments(module, chosen, scalars or {})
-    return TileGraph(chosen.sym_name.data, tiles, args, classes, work_of(classes))
+    scratch = {name: arg for s in pieces.values() for name, arg in s.scratch.items()}
+    args = (*memory_arguments(module, chosen, scalars or {}), *scratch.values())
+    return TileGraph(chosen.sym_name.data, tiles, args, classes, work_of(classes, scratch))
 
 
 def _pieces(

@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from headrace.ir.diagnostics import Diagnostic, Location
 from headrace.ir.text import location
 from headrace.schedule.graph import (
+    Arg,
     Axis,
     Compute,
     Dim,
@@ -97,7 +98,38 @@ class Unknown:
     """What an op that could not be modelled leaves behind."""
 
 
-Binding = Integer | Constant | Tensor | Filled | MemoryView | Tile | Unknown
+@dataclass(frozen=True)
+class Undelivered:
+    """What a delivery op leaves on a tile that is none of its consumers."""
+
+
+@dataclass(frozen=True)
+class Future:
+    """One run of a produce op: its key, the message buffer of every value, their shapes and types."""
+
+    key: str
+    names: tuple[str, ...]
+    kinds: tuple[tuple[tuple[int, ...], str], ...]
+
+
+Binding = Integer | Constant | Tensor | Filled | MemoryView | Tile | Future | Undelivered | Unknown
+
+
+def axis(number: int) -> str:
+    """The name of a coordinate in `State.formulas`."""
+    return f"#{number}"
+
+
+def _along(formula: Num, walk: Sequence[Axis]) -> Num:
+    """The number at the coordinates a nest walks."""
+    names = {axis(k) for k in range(len(walk))}
+    found = Num(formula.const, {n: c for n, c in formula.terms.items() if n not in names}, formula.arg)
+    for k, step in enumerate(walk):
+        factor = formula.terms.get(axis(k), 0)
+        if factor:
+            here = Num(step.offset, {} if step.dim is None else {step.dim: 1})
+            found = nm.add(found, nm.scale(here, factor))
+    return found
 
 
 @dataclass
@@ -107,6 +139,8 @@ class State:
     module: ModuleOp
     coordinates: np.ndarray
     """One row a tile, one column a grid dim."""
+    grid: tuple[int, ...] = ()
+    """The extent of every grid dim."""
     env: dict[SSAValue, Binding] = field(default_factory=dict)
     ranges: dict[str, tuple[nm.Const, nm.Const]] = field(default_factory=dict)
     values: dict[str, Value] = field(default_factory=dict)
@@ -122,7 +156,22 @@ class State:
     """Stores so far, by memory space and argument."""
     casts: dict[str, Tensor] = field(default_factory=dict)
     """Values that are an integer read from memory in another type."""
+    formulas: dict[str, Num] = field(default_factory=dict)
+    """Values whose elements are integers known from their coordinates: number k is the variable `axis(k)`."""
+    runs: Counter[Operation] = field(default_factory=Counter)
+    """Runs so far of ops that have memory of their own."""
+    scratch: dict[str, Arg] = field(default_factory=dict)
+    """Memory the kernel does not name: messages between tiles, row numbers of gathers by several indices."""
     counter: int = 0
+
+    @property
+    def tiles(self) -> np.ndarray:
+        """The linear numbers of these tiles, the first grid dim running fastest."""
+        numbers, apart = np.zeros(len(self.coordinates), np.int64), 1
+        for k, extent in enumerate(self.grid):
+            numbers = numbers + self.coordinates[:, k] * apart
+            apart *= extent
+        return numbers
 
     def report(self, op: Operation, message: str, hint: str = "") -> None:
         """Note one finding at an op, once."""
@@ -182,10 +231,20 @@ class State:
     def element(self, body: Body, tensor: AnyTensor, walk: Sequence[Axis]) -> int | Integer | Constant:
         """The body operand that is one element of a tensor."""
         if isinstance(tensor, Tensor):
+            if tensor.source in self.formulas:
+                formula = self.formulas[tensor.source]
+                return Integer(_along(formula, through(tensor, walk)), tensor.dtype)
             return body.read(tensor.source, through(tensor, walk), tensor.dtype)
         if tensor.fill is None:
             return Constant(0, tensor.dtype)
         return tensor.fill
+
+    def note_formula(self, value: str, dims: Sequence[Dim], element: Integer) -> None:
+        """Remember what the elements of a value are whose axes are these dims, in order."""
+        names = {d.name: axis(k) for k, d in enumerate(dims)}
+        number = element.value
+        terms = {names.get(n, n): c for n, c in number.terms.items()}
+        self.formulas[value] = Num(number.const, terms, number.arg)
 
     def get(self, ssa: SSAValue) -> Binding:
         """What an SSA value is bound to."""

@@ -10,6 +10,7 @@ from headrace.schedule.graph import (
     Axis,
     Carried,
     Compute,
+    Handover,
     Indirect,
     Insert,
     Linear,
@@ -40,7 +41,7 @@ def input_number(s: Scalar) -> int:
 
 def reads(statement: Statement) -> set[str]:
     """Names of the values a statement reads from outside of it."""
-    if isinstance(statement, Load):
+    if isinstance(statement, Load | Handover):
         return set()
     if isinstance(statement, Store):
         return {statement.value}
@@ -57,7 +58,7 @@ def reads(statement: Statement) -> set[str]:
 
 def makes(statement: Statement) -> set[str]:
     """Names of the values a statement makes for those after it."""
-    if isinstance(statement, Store):
+    if isinstance(statement, Store | Handover):
         return set()
     if isinstance(statement, Load | Reshape | Insert):
         return {statement.value}
@@ -87,8 +88,24 @@ def same_view(a: View, b: View) -> bool:
 
 
 def has_stores(body: Iterable[Statement]) -> bool:
-    """Whether a block writes memory."""
-    return any(isinstance(s, Store) for s in everything(body))
+    """Whether a block writes memory or meets other cores."""
+    return any(isinstance(s, Store | Handover) for s in everything(body))
+
+
+def has_handovers(body: Iterable[Statement]) -> bool:
+    """Whether a block meets other cores."""
+    return any(isinstance(s, Handover) for s in everything(body))
+
+
+def changed(body: Iterable[Statement]) -> set[tuple[str, str]]:
+    """The memories (space, argument) that may hold something else after a block, by this core or others."""
+    found: set[tuple[str, str]] = set()
+    for s in everything(body):
+        if isinstance(s, Store):
+            found.add((s.view.space, s.view.arg))
+        elif isinstance(s, Handover):
+            found |= {("global", arg) for arg in s.args}
+    return found
 
 
 def renamed(
@@ -123,6 +140,8 @@ def _renamed(statement: Statement, name: Callable[[str], str], dim: Callable[[st
         return replace(statement, value=name(statement.value), source=name(statement.source), dest=dest)
     if isinstance(statement, Compute):
         return _renamed_compute(statement, name, dim)
+    if isinstance(statement, Handover):
+        return statement
     carried = tuple(
         Carried(name(c.inner), name(c.init), name(c.yielded), name(c.result)) for c in statement.carried
     )

@@ -8,6 +8,7 @@ from headrace.schedule.graph import (
     Axis,
     Compute,
     CoreClass,
+    Handover,
     Insert,
     Linear,
     Load,
@@ -59,6 +60,9 @@ def _statement(s: Statement, values: dict[str, Value]) -> str:
         return f"{_value(values, s.value)} = insert {s.source} into {dest} at {list(s.offsets)}"
     if isinstance(s, Compute):
         return _compute(s, values)
+    if isinstance(s, Handover):
+        pairs = ", ".join(f"{a} -> {b}" for a, b in s.pairs)
+        return f"{s.kind} {', '.join(s.args)}: {pairs}"
     carried = "".join(f" {c.inner}=({c.init} -> {c.yielded}) => {c.result}" for c in s.carried)
     kind = "parallel for" if s.is_parallel else "for"
     return f"{kind} {s.name} = {_linear(s.start)} step {s.step} trip {_number(s.trip)}{carried}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from headrace.schedule.graph import Carried, Compute, CoreClass, Load, Loop, Store
+from headrace.schedule.graph import Carried, Compute, CoreClass, Handover, Load, Loop, Store
 from headrace.schedule.phases.absorb import Known, absorbed, without_dead
 from headrace.schedule.phases.fuse import Group, Kind, alone, joined
 from headrace.schedule.phases.linear import add, lower, scale, upper
@@ -15,7 +15,7 @@ from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.statements import Block, identity, regular, source_of, without_unit_dims
 from headrace.schedule.phases.storage import Storage, of_access, surface
 
-Item: TypeAlias = "Group | LoopItem"
+Item: TypeAlias = "Group | LoopItem | Handover"
 Ranges = Mapping[str, tuple[int, int]]
 ReductionKind = Callable[[Compute, "Scope"], Kind]
 
@@ -25,7 +25,7 @@ class LoopItem:
     """A loop around phases."""
 
     loop: Loop
-    body: tuple[Group | LoopItem, ...]
+    body: tuple[Item, ...]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Outline:
     variables.
     """
 
-    items: tuple[Group | LoopItem, ...]
+    items: tuple[Item, ...]
     names: Names
     stores: Mapping[str, tuple[Store, ...]]
     homes: tuple[str, ...]
@@ -115,7 +115,7 @@ def _recomputing(
 
 
 def _carried(item: Item) -> list[Carried]:
-    if isinstance(item, Group):
+    if not isinstance(item, LoopItem):
         return []
     return [*item.loop.carried, *(c for i in item.body for c in _carried(i))]
 
@@ -125,8 +125,10 @@ def _replaced(items: Sequence[Item], groups: Iterator[list[Group | None]]) -> li
     for item in items:
         if isinstance(item, LoopItem):
             found.append(LoopItem(item.loop, tuple(_replaced(item.body, groups))))
-            continue
-        found += [group for group in next(groups) if group is not None]
+        elif isinstance(item, Handover):
+            found.append(item)
+        else:
+            found += [group for group in next(groups) if group is not None]
     return found
 
 
@@ -162,7 +164,10 @@ class _Pass:
 
     def __init__(self, scope: Scope, kind: ReductionKind, fusing: bool) -> None:
         self.scope, self.kind, self.fusing = scope, kind, fusing
-        self.items: list[Group | LoopItem] = []
+        self.items: list[Item] = []
+        self.floor = 0
+        """What comes after a handover is no earlier item than this."""
+        self.freed: dict[str, int] = {}
         self.written: dict[str, int] = {}
         self.read: dict[str, set[int]] = {}
         self.after: dict[str, int] = {}
@@ -171,7 +176,7 @@ class _Pass:
         self.stored: list[tuple[Store, int]] = []
         self.stores: dict[str, list[Store]] = {}
 
-    def take(self, number: int, statement: Load | Store | Compute | Loop, block: Block) -> None:
+    def take(self, number: int, statement: Load | Store | Compute | Loop | Handover, block: Block) -> None:
         """Place one statement."""
         match statement:
             case Load():
@@ -182,6 +187,11 @@ class _Pass:
                 self._store(number, statement)
             case Loop():
                 self._loop(statement, block.bodies[statement.name])
+            case Handover():
+                self.items.append(statement)
+                self.floor = len(self.items)
+                if statement.kind == "free":
+                    self.freed |= dict.fromkeys(statement.args, self.floor)
 
     def _load(self, load: Load) -> None:
         self.seen.append(load)
@@ -202,6 +212,7 @@ class _Pass:
         inputs = {self._bytes_of(a.value) for a in compute.ins}
         inputs |= {self._bytes_of(o.init) for o in compute.outs if isinstance(o.init, str)}
         first = max((self.written.get(v, -1) for v in inputs), default=-1)
+        first = max(first, self.floor)
         first = max([first, *(self.after.get(v, -1) for v in inputs)])
         for out in compute.outs:
             first = max([first, self.written.get(out.value, -1), *self.read.get(out.value, ())])
@@ -252,15 +263,16 @@ class _Pass:
 
     def _store(self, number: int, store: Store) -> None:
         names = self.scope.names
-        index = self.written[store.value]
+        index = self.written.get(store.value, -1)  # -1: made outside of this block
         clashing = [v for v in self.seen if overlap(v, store, self.scope)]
         late = [v for v in clashing if self._is_late(v.value, store, index)]
+        is_early = index < self.freed.get(store.view.arg, 0)  # before its place was read out
         others = [item for other, item in self.stored if item > index and overlap(store, other, self.scope)]
         others += [item for item in self._writers_of_indices(store) if item >= index]
-        item = self.items[index]
+        item = self.items[index] if index >= 0 else None
         is_hard = bool(store.indirect) and not (isinstance(item, Group) and item.kind == "vector")
         is_carried = isinstance(item, LoopItem)  # the value is complete only after the loop
-        if number in self.scope.separate or late or others or is_hard or is_carried:
+        if number in self.scope.separate or late or others or is_hard or is_carried or is_early:
             self.scope.separate.add(number)
             made = names.fresh(f"{store.value}.late", names.values[store.value])
             copy = alone(without_unit_dims(identity(store.value, made, names)), "vector")
@@ -299,7 +311,10 @@ class _Pass:
             self.stores.setdefault(value, []).extend(found)
         index = len(self.items)
         self.items.append(LoopItem(loop, tuple(items)))
-        for statement in _flat(body):
+        statements = _flat(body)
+        if any(isinstance(s, Handover) for s in statements):
+            self.floor = len(self.items)
+        for statement in statements:
             match statement:
                 case Compute():
                     self._note(index, statement)
@@ -313,8 +328,8 @@ class _Pass:
                             self.forbidden[load.value] = (index, statement)
 
 
-def _flat(block: Block) -> list[Load | Store | Compute]:
-    found: list[Load | Store | Compute] = []
+def _flat(block: Block) -> list[Load | Store | Compute | Handover]:
+    found: list[Load | Store | Compute | Handover] = []
     for statement in block.statements:
         found += _flat(block.bodies[statement.name]) if isinstance(statement, Loop) else [statement]
     return found
@@ -352,7 +367,7 @@ def overlap(one: Load | Store, other: Load | Store, scope: Scope) -> bool:
     return not (lower(gap, scope.ranges) > a_length or upper(gap, scope.ranges) < -b_length)
 
 
-def _homes(items: list[Group | LoopItem], names: Names) -> list[str]:
+def _homes(items: Sequence[Item], names: Names) -> list[str]:
     """Values computed in one phase and read by another, or through an alias, in order of their phases."""
     writers: dict[str, set[int]] = {}
     readers: dict[str, set[int]] = {}
@@ -383,9 +398,12 @@ def _is_shifted(value: str, group: Group, compute: Compute) -> bool:
     return False
 
 
-def flat_groups(items: list[Group | LoopItem] | tuple[Group | LoopItem, ...]) -> list[Group]:
+def flat_groups(items: Sequence[Item]) -> list[Group]:
     """Return the phases of items and of the loops in them, in order."""
     found: list[Group] = []
     for item in items:
-        found += flat_groups(item.body) if isinstance(item, LoopItem) else [item]
+        if isinstance(item, LoopItem):
+            found += flat_groups(item.body)
+        elif isinstance(item, Group):
+            found.append(item)
     return found

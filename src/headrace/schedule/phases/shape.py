@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.schedule.graph import Axis, Compute, Linear, Value
 from headrace.schedule.phases.fuse import Group, Kind
 from headrace.schedule.phases.names import Names
@@ -133,9 +132,7 @@ def _operand(value: str, dtype: str, place: Storage, axes: Sequence[Axis], use: 
     direct = surface(place, axes)
     if not place.indirect:
         return Operand(value, dtype, place, direct, use)
-    if len(place.indirect) > 1:
-        hint = "combine the indices into one before the gather"
-        raise HeadraceError(Diagnostic("an access through two index tensors at once", hint=hint))
+    assert len(place.indirect) == 1, "the model leaves one index tensor an access"
     indices = index_storage(place.indirect[0][1], len(axes))
     walked = surface(indices, axes)
     index = Operand(f"{value}.index", indices.dtype, indices, walked, use)

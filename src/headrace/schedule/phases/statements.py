@@ -16,6 +16,7 @@ from headrace.schedule.graph import (
     Compute,
     CoreClass,
     Dim,
+    Handover,
     Insert,
     Load,
     Loop,
@@ -36,7 +37,7 @@ from headrace.schedule.phases.storage import of_access, restrided
 class Block:
     """Statements of one level in order; `bodies` are the blocks of its loops by loop name."""
 
-    statements: tuple[Load | Store | Compute | Loop, ...]
+    statements: tuple[Load | Store | Compute | Loop | Handover, ...]
     bodies: dict[str, Block]
 
 
@@ -47,10 +48,12 @@ def regular(graph_class: CoreClass) -> tuple[Block, Names]:
 
 
 def _block(body: tuple[Statement, ...], names: Names) -> Block:
-    made: list[Load | Store | Compute | Loop] = []
+    made: list[Load | Store | Compute | Loop | Handover] = []
     bodies: dict[str, Block] = {}
     for statement in body:
         match statement:
+            case Handover():
+                made.append(statement)
             case Load():
                 names.loads[statement.value] = statement
                 made.append(statement)

@@ -13,7 +13,7 @@ from headrace.schedule.graph import CoreClass, PerCore, TileGraph
 from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.homes import bytes_of, place_homes
 from headrace.schedule.phases.local import without_local_views
-from headrace.schedule.phases.outline import LoopItem, Outline, flat_groups
+from headrace.schedule.phases.outline import Item, LoopItem, Outline, flat_groups
 from headrace.schedule.phases.shape import Homes, Shape, home, shape
 from headrace.schedule.plan import Alternative, ClassPlan, PhasePlan, Plan
 from headrace.schedule.replay import class_outline
@@ -128,14 +128,14 @@ def _class_plan(
     return ClassPlan(part.cores, tuple(phases), kinds)
 
 
-def _groups_run_unevenly(items: Sequence[Group | LoopItem], is_inside: bool = False) -> Iterator[Group]:
+def _groups_run_unevenly(items: Sequence[Item], is_inside: bool = False) -> Iterator[Group]:
     """The phases that some cores run more often than others: their loads never meet in a multicast."""
     for item in items:
         if isinstance(item, LoopItem):
             trip = item.loop.trip
             is_uneven = isinstance(trip, PerCore) and len(set(trip.values)) > 1
             yield from _groups_run_unevenly(item.body, is_inside or is_uneven)
-        elif is_inside:
+        elif is_inside and isinstance(item, Group):
             yield item
 
 

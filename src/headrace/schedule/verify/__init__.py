@@ -17,7 +17,7 @@ from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.plain import plain
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.verify.bounds import outside, resident
-from headrace.schedule.verify.cores import alike, between_cores, multicast_order, reach
+from headrace.schedule.verify.cores import alike, between_cores, multicast_order, reach, talking
 from headrace.schedule.verify.events import Event
 from headrace.schedule.verify.programs import Program
 from headrace.schedule.verify.races import races
@@ -86,7 +86,7 @@ class _Function:
             found += self.core([h for core in cores for h in groups[core]])
         reaches = reach(self.programs, self.known, self.shared)
         found += outside(((r.op, r.touch) for r in reaches), self.device, self.sizes)
-        found += between_cores(reaches)
+        found += between_cores(reaches, talking(groups, self.programs, self.known, self.shared))
         found += multicast_order(self.programs, self.known, self.shared)
         return found
 

@@ -28,7 +28,7 @@ def alike(
 
     Cores whose programs name each other's units run together.
     """
-    joined = _joined(groups, programs, known, shared)
+    joined = talking(groups, programs, known, shared)
     found: dict[Any, list[int]] = {}
     for cores in joined:
         if len(cores) > 1:
@@ -98,7 +98,7 @@ def _is_device(value: Any) -> bool:
     return getattr(op, "name", "") == "dataflow.get_unit" and "core" not in op.attributes
 
 
-def _joined(
+def talking(
     groups: dict[int, list[Handle]], programs: dict[Handle, Any], known: Known, shared: Known
 ) -> list[list[int]]:
     """Return the cores in sets that exchange messages or signals."""
@@ -147,15 +147,19 @@ def reach(programs: dict[Handle, Any], known: Known, shared: Known) -> list[Reac
     return [r for handle in programs for r in _reaches(handle, programs[handle], known, shared)]
 
 
-def between_cores(reaches: list[Reach]) -> Iterator[Diagnostic]:
-    """Yield a finding for device memory that one core writes and another touches: nothing orders cores."""
+def between_cores(reaches: list[Reach], talking: list[list[int]]) -> Iterator[Diagnostic]:
+    """Yield a finding for device memory that one core writes and another touches: nothing orders cores.
+
+    Cores that exchange signals or messages (sets of them: `talking`) run together, which shows their races.
+    """
+    party = {core: number for number, cores in enumerate(talking) for core in cores}
     writes = [r for r in reaches if r.touch.is_write]
     reported = set()
     ranges = {id(r): byte_range(r.touch) for r in reaches}
     for a in writes:
         low, high = ranges[id(a)]
         for b in reaches:
-            if a.core == b.core or (b.touch.is_write and b.core < a.core):
+            if party[a.core] == party[b.core] or (b.touch.is_write and b.core < a.core):
                 continue
             if a.touch.is_indirect and b.touch.is_indirect and b.touch.is_write:
                 continue  # scatters of two cores: equal targets are undefined, not wrong

@@ -20,6 +20,7 @@ from headrace.schedule.lower.index import (
 from headrace.schedule.lower.tree import (
     Block,
     Buffer,
+    Handover,
     Indirect,
     Loop,
     Memory,
@@ -76,6 +77,8 @@ def accesses(block: Block, path: Path = (), loops: tuple[Range, ...] = ()) -> It
         if isinstance(item, Loop):
             around = Range(item.var, item.low, item.trips, item.step)
             yield from accesses(item.body, here, (*loops, around))
+            continue
+        if isinstance(item, Handover):
             continue
         for node, part in enumerate(item.body):
             for is_write, place, points in _touched((part,), ()):

@@ -14,7 +14,7 @@ from headrace.schedule.model.bodies.scalar_ops import attribute
 from headrace.schedule.model.bodies.scalars import integer
 from headrace.schedule.model.tensors import Constant, Integer
 
-_COMMUTATIVE = {
+COMMUTATIVE = {
     "arith.addf": "add",
     "arith.addi": "add",
     "arith.mulf": "mul",
@@ -84,7 +84,7 @@ def _back(value: SSAValue, block: Block) -> tuple[SSAValue, list[Operation]]:
 def _by_op(op: Operation, accumulator: SSAValue) -> Combination | None:
     dtype = str(accumulator.type)
     others = [v for v in op.operands if v is not accumulator]
-    combiner = _I1.get(op.name, _COMMUTATIVE.get(op.name)) if dtype == "i1" else _COMMUTATIVE.get(op.name)
+    combiner = _I1.get(op.name, COMMUTATIVE.get(op.name)) if dtype == "i1" else COMMUTATIVE.get(op.name)
     if combiner is not None:
         if op.name in ("arith.maxnumf", "arith.minnumf"):
             return Combination(

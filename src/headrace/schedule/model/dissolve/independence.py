@@ -6,13 +6,15 @@ from headrace.schedule.graph import Load, Loop, Store
 from headrace.schedule.model.algebra import number as nm
 from headrace.schedule.model.bodies.body import from_linear
 from headrace.schedule.model.state import State
-from headrace.schedule.model.statements import everything, same_view
+from headrace.schedule.model.statements import everything, has_handovers, same_view
 
 Access = Load | Store
 
 
 def is_parallel(loop: Loop, state: State) -> bool:
-    """Whether no iteration touches what another one writes."""
+    """Whether no iteration touches what another one writes, or waits for other cores."""
+    if has_handovers(loop.body):
+        return False
     accesses = [s for s in everything(loop.body) if isinstance(s, Load | Store)]
     written = {(s.view.space, s.view.arg) for s in accesses if isinstance(s, Store)}
     if any((i.index.space, i.index.arg) in written for s in accesses for i in s.indirect):

@@ -7,20 +7,19 @@ from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
-from xdsl.ir.affine import AffineMap
 
+from headrace.ir.text import location
+from headrace.schedule.graph import Axis, Out
+from headrace.schedule.model.algebra.number import Num
 from headrace.schedule.model.attributes import dtype_of, literal, static_shape
+from headrace.schedule.model.bodies.body import Body
+from headrace.schedule.model.bodies.regions import Locals, evaluate, operand
 from headrace.schedule.model.bodies.scalars import integer
 from headrace.schedule.model.ops import slices
 from headrace.schedule.model.ops.layout import insert, reshape
 from headrace.schedule.model.ops.pointwise import apply
-from headrace.schedule.model.ops.structured import Nest, structured
 from headrace.schedule.model.state import Binding, Refused, State
-from headrace.schedule.model.tensors import (
-    AnyTensor,
-    Filled,
-    select,
-)
+from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, select, whole
 
 
 def tensor_op(state: State, op: Operation) -> Binding:
@@ -104,10 +103,23 @@ def _dim(state: State, op: Operation) -> Binding:
 
 def _generate(state: State, op: Operation) -> AnyTensor:
     """tensor.generate: its block arguments are the coordinates."""
-    out = _empty(state, op)
-    block, rank = op.regions[0].block, len(out.shape)
-    nest = Nest(op, (), (out,), (AffineMap.identity(rank),), ("parallel",) * rank, block, ())
-    return structured(state, nest)[0]
+    out, block = _empty(state, op), op.regions[0].block
+    body = Body(state.dims(out.shape), state.ranges)
+    local: Locals = {
+        argument: Integer(Num(0, {d.name: 1}), "index")
+        for argument, d in zip(block.args, body.dims, strict=True)
+    }
+    evaluate(state, body, block, local)
+    assert block.last_op is not None
+    result = operand(state, body, block.last_op.operands[0], local)
+    if isinstance(result, Constant) or (isinstance(result, Integer) and result.value.fixed is not None):
+        return Filled(out.shape, out.dtype, result)
+    name = state.value(out.shape, out.dtype, location(op))
+    walk = tuple(Axis(d.name) for d in body.dims)
+    state.compute(body, [Out(name, walk, body.place(result))], location(op), op.name)
+    if isinstance(result, Integer):
+        state.note_formula(name, body.dims, result)
+    return whole(name, out.shape, out.dtype)
 
 
 _HANDLERS: dict[str, Callable[[State, Operation], Binding]] = {

@@ -13,6 +13,7 @@ from headrace.schedule.model.attributes import dtype_of
 from headrace.schedule.model.bodies.body import linear
 from headrace.schedule.model.ops.layout import insert, reshape
 from headrace.schedule.model.ops.pointwise import cast
+from headrace.schedule.model.ops.rows import with_one_index
 from headrace.schedule.model.ops.views import leaves
 from headrace.schedule.model.state import Part, Refused, State, Tile
 from headrace.schedule.model.tensors import AnyTensor, Filled, Tensor, is_whole, select, slice_of, whole
@@ -85,6 +86,7 @@ def _piece(state: State, tile: Tile, part: Part) -> tuple[list[int], Tile] | Non
 
 def _load(state: State, tile: Tile, view: View, op: Operation) -> AnyTensor:
     _check_bounds(state, tile, view)
+    tile, view = with_one_index(state, tile, view, op)
     shape = tuple(1 if k in tile.repeats else n for k, n in enumerate(tile.shape))
     name = state.value(shape, view.dtype, location(op))
     origin = tuple(linear(o) for o in tile.origin)
@@ -99,6 +101,7 @@ def _load(state: State, tile: Tile, view: View, op: Operation) -> AnyTensor:
 
 def _store(state: State, tensor: AnyTensor, tile: Tile, view: View, op: Operation) -> None:
     _check_bounds(state, tile, view)
+    tile, view = with_one_index(state, tile, view, op)
     state.stores[view.space, view.arg] += 1
     origin = tuple(linear(o) for o in tile.origin)
     permutation = _permutation(state, tensor)

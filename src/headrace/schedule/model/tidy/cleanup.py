@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from headrace.ir.diagnostics import Location
-from headrace.schedule.graph import Compute, Insert, Load, Loop, Reshape, Statement, Store, Value
+from headrace.schedule.graph import Compute, Handover, Insert, Load, Loop, Reshape, Statement, Store, Value
 from headrace.schedule.model.bodies.body import pruned
-from headrace.schedule.model.statements import everything, has_stores, makes, reads, renamed
+from headrace.schedule.model.statements import changed, has_stores, makes, reads, renamed
 
 
 def drop_dead(body: Iterable[Statement], live: Iterable[str]) -> tuple[Statement, ...]:
@@ -22,7 +22,7 @@ def drop_dead(body: Iterable[Statement], live: Iterable[str]) -> tuple[Statement
                 continue
         elif isinstance(s, Compute):
             s = _drop_in_compute(s, needed)
-        if isinstance(s, Store | Loop) or makes(s) & needed:
+        if isinstance(s, Store | Loop | Handover) or makes(s) & needed:
             kept.append(s)
             needed |= reads(s)
     return tuple(reversed(kept))
@@ -65,11 +65,11 @@ def share(
     kept: list[Statement] = []
     for s in body:
         s = renamed(s, lambda n: alias.get(n, n))
-        written = {(t.view.space, t.view.arg) for t in everything([s]) if isinstance(t, Store)}
+        written = changed([s])
         table = {k: t for k, t in table.items() if not (isinstance(t, Load) and _sources(t) & written)}
         if isinstance(s, Loop):
             s = replace(s, body=share(s.body, values, table, {c.yielded for c in s.carried}))
-        elif not isinstance(s, Store):
+        elif not isinstance(s, Store | Handover):
             first = table.setdefault(_key(s, values), s)
             if first is not s and not own & set(_names(s)):
                 alias.update(zip(_names(s), _names(first), strict=True))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from headrace.schedule.graph import Load, Loop, PerCore, Statement, Store
-from headrace.schedule.model.statements import everything, linears
+from headrace.schedule.graph import Load, Loop, PerCore, Statement
+from headrace.schedule.model.statements import changed, linears
 
 
 def hoisted(body: Iterable[Statement]) -> tuple[Statement, ...]:
@@ -26,6 +26,6 @@ def _is_same_every_time(load: Load, loop: Loop, body: tuple[Statement, ...]) -> 
     trips = loop.trip.values if isinstance(loop.trip, PerCore) else (loop.trip,)
     if min(trips) < 1 or any(loop.name in dict(v.terms) for v in linears(load)):
         return False
-    written = {(s.view.space, s.view.arg) for s in everything(body) if isinstance(s, Store)}
+    written = changed(body)
     sources = {(v.space, v.arg) for v in (load.view, *(i.index for i in load.indirect))}
     return not sources & written

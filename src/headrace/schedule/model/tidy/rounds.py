@@ -11,16 +11,19 @@ from headrace.ir.diagnostics import Location
 from headrace.schedule.graph import CoreClass, Linear, Loop, Number, PerCore, Statement, Value
 from headrace.schedule.model.dissolve.attempt import dissolved
 from headrace.schedule.model.state import State
-from headrace.schedule.model.statements import renamed, with_numbers
+from headrace.schedule.model.statements import has_handovers, renamed, with_numbers
 from headrace.schedule.model.tidy.pieces import Piece, merged_pieces, number, over_rounds, periods
+from headrace.schedule.model.tidy.weaving import on_cores, woven
 
 
 def core_classes(pieces: Sequence[Piece], cores: int, state: State) -> tuple[CoreClass, ...]:
     """The pieces' tiles on the cores; `state` names new dims.
 
-    Tiles do not depend on each other, so a core runs its tiles piece by piece.
+    Tiles do not depend on each other, so a core runs its tiles piece by piece, unless they meet others.
     """
     merged = merged_pieces(pieces)
+    if any(has_handovers(p.body) for p in merged):
+        return _meeting_classes(merged, cores)
     home = {t: (i, k) for i, piece in enumerate(merged) for k, t in enumerate(piece.tiles)}
     places: dict[int, dict[int, list[int]]] = {}
     for t, (piece_number, place) in sorted(home.items()):
@@ -36,6 +39,26 @@ def core_classes(pieces: Sequence[Piece], cores: int, state: State) -> tuple[Cor
         )
         for shape, members in by_shape.items()
     )
+
+
+def _meeting_classes(pieces: Sequence[Piece], cores: int) -> tuple[CoreClass, ...]:
+    """The cores where tiles wait for each other: the tiles of a core run side by side, meeting by meeting."""
+    home = {t: (i, k) for i, piece in enumerate(pieces) for k, t in enumerate(piece.tiles)}
+    tiles: dict[int, list[tuple[int, int]]] = {}
+    for t in sorted(home):
+        tiles.setdefault(t % cores, []).append(home[t])
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for core, own in tiles.items():
+        alike.setdefault(tuple(i for i, _ in own), []).append(core)
+    made = []
+    for numbers, members in alike.items():
+        values: dict[str, Value] = {}
+        bodies = [
+            tuple(_round(pieces[i], np.array([tiles[core][r][1] for core in members]), r, values))
+            for r, i in enumerate(numbers)
+        ]
+        made.append(CoreClass(tuple(members), values, on_cores(woven(bodies), cores)))
+    return tuple(made)
 
 
 def _class(cores: list[int], parts: Sequence[tuple[Piece, np.ndarray]], state: State) -> CoreClass:

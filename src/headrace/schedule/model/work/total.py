@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from math import prod
 
 from headrace.arch.cost import FREE, Work, op_class
@@ -17,8 +17,11 @@ from headrace.schedule.model.work.points import Points, walk
 Key = tuple[str, str]
 
 
-def work_of(classes: Sequence[CoreClass]) -> dict[str, int]:
-    """The work as `headrace.work` spells it: distinct bytes, MACs by type, lane ops by class and type."""
+def work_of(classes: Sequence[CoreClass], scratch: Container[str] = ()) -> dict[str, int]:
+    """The work as `headrace.work` spells it: distinct bytes, MACs by type, lane ops by class and type.
+
+    What passes through the memories called `scratch` need not leave the cores, so it does not count.
+    """
     read, written = Footprint(), Footprint()
     macs: Counter[str] = Counter()
     lane_ops: Counter[Key] = Counter()
@@ -26,10 +29,13 @@ def work_of(classes: Sequence[CoreClass]) -> dict[str, int]:
         seen: set[object] = set()
         known = _masks(c)
         for s, points in walk(c):
+            if isinstance(s, Load | Store) and s.view.arg in scratch:
+                continue
             if isinstance(s, Load | Store):
                 (read if isinstance(s, Load) else written).add(s, c.values, points)
                 for i in s.indirect:
-                    read.add_index(i, c.values[s.value].shape, points)
+                    if i.index.arg not in scratch:
+                        read.add_index(i, c.values[s.value].shape, points)
             elif isinstance(s, Compute):
                 if s.contraction is not None:
                     macs[c.values[s.ins[0].value].dtype] += live_points(s, known, points)
