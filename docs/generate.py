@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from legality import legality_table, settings_table
 from optables import DIALECTS, op_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -134,6 +135,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "benchmark": benchmark,
     "native operators": native_operators,
     "passes": passes,
+    "legality": legality_table,
+    "settings": settings_table,
     **{f"{dialect} ops": partial(op_table, dialect) for dialect in DIALECTS},
 }
 

@@ -33,6 +33,25 @@ def test_passes_change_the_text_and_the_result_is_a_fixed_point(
     assert printed(capsys, str(tmp_path / "once.mlir"), "-p", "canonicalize,cse,dce") == once
 
 
+@pytest.mark.parametrize(
+    "steps", ["canonicalize", "cse", "dce", "fold", "canonicalize,cse{with-loads=false},dce,fold"]
+)
+@pytest.mark.parametrize("generic", [False, True])
+def test_what_a_pipeline_leaves_reads_back_in_both_forms(
+    capsys: pytest.CaptureFixture[str], steps: str, generic: bool
+) -> None:
+    flags = ["--generic"] if generic else []
+    text = printed(capsys, SOFTMAX, "-p", steps, *flags)
+    assert verify(parse(text)) == []
+    assert print_module(parse(text), generic) == text
+
+
+def test_g1_prints_the_memory_spaces_of_older_tools(capsys: pytest.CaptureFixture[str]) -> None:
+    older = printed(capsys, SOFTMAX, "--g1")
+    assert "#ktdp.spyre_memory_space<HBM>" in older and "#ktdp.memory_space" not in older
+    assert print_module(parse(older)) == printed(capsys, SOFTMAX)
+
+
 @pytest.mark.parametrize("level", ["ktir", "ktdf", "dfir"])
 @pytest.mark.parametrize("generic", [False, True])
 def test_emit_prints_every_level(capsys: pytest.CaptureFixture[str], level: str, generic: bool) -> None:

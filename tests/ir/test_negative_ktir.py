@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+from docs.legality import LEGALITY
 
 from headrace.cli.main import exit_code
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
@@ -281,6 +282,7 @@ FUNCTIONS: list[tuple[str, str]] = [
     ("func.func @k() {\n  return\n}\n§func.func @k() {\n  return\n}", "the name @k is taken"),
     ("func.func @k() {\n  §%c = arith.constant 1 : index\n}", "is not a terminator"),
     ("§func.func @k() {\n}", "the function has no body"),
+    ("§func.func @k() {\n  cf.br ^a\n^a:\n  return\n}", "the function branches between 2 blocks"),
     ("func.func @k() {\n  return\n§", "expected an operation or '}', but found end of text"),
     ("func.func @k() attributes {m = §#nothing} {\n  return\n}", "undefined symbol alias '#nothing'"),
 ]  # fmt: skip
@@ -324,6 +326,16 @@ def test_wrong_ktir_is_told_with_its_place(text, message):
     found = _found(text)
     assert [str(d.where) for d in found] == [f"k.mlir:{place}"], [str(d) for d in found]
     assert message in found[0].message, str(found[0])
+
+
+@pytest.mark.parametrize("rule", LEGALITY, ids=lambda rule: rule.rule)
+def test_a_text_that_breaks_a_rule_of_communication_is_told(rule):
+    texts = [text for text, message in CASES if rule.message in message] or [
+        _inside(f"%t = §{rule.message.split(chr(39))[1]}(%p)")
+    ]
+    for text in texts:
+        (found,) = _found(_parts(text)[0])
+        assert rule.message in found.message and found.severity == "error"
 
 
 def test_there_are_more_than_sixty():

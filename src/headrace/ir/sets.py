@@ -20,6 +20,10 @@ Bounds = tuple[int | None, int | None]
 """Lowest and highest value of one dim, None where the set is open."""
 
 
+_SIGNS = {AffineConstraintKind.ge: (1,), AffineConstraintKind.le: (-1,), AffineConstraintKind.eq: (1, -1)}
+"""A constraint as `sign * value >= 0` for each sign."""
+
+
 def evaluate(expression: AffineExpr, dims: Sequence[Any], symbols: Sequence[Any] = ()) -> Any:
     """The value at `dims`, which may be integers or arrays that broadcast against each other."""
     if isinstance(expression, AffineConstantExpr):
@@ -50,6 +54,11 @@ class Linear:
         """The dims that matter."""
         return tuple(d for d, c in enumerate(self.coefficients) if c)
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether no dim matters."""
+        return not any(self.coefficients)
+
 
 def linear(expression: AffineExpr, num_dims: int, symbols: Sequence[int] = ()) -> Linear | None:
     """The expression as a linear form of its dims, None when a division or remainder of a dim stands in
@@ -67,10 +76,10 @@ def linear(expression: AffineExpr, num_dims: int, symbols: Sequence[int] = ()) -
         return Linear(
             a.const + b.const, tuple(x + y for x, y in zip(a.coefficients, b.coefficients, strict=True))
         )
-    if expression.kind is AffineBinaryOpKind.Mul and not (a.dims and b.dims):
-        factor, form = (a.const, b) if not a.dims else (b.const, a)
+    if expression.kind is AffineBinaryOpKind.Mul and (a.is_constant or b.is_constant):
+        factor, form = (a.const, b) if a.is_constant else (b.const, a)
         return Linear(factor * form.const, tuple(factor * c for c in form.coefficients))
-    if a.dims or b.dims:
+    if not (a.is_constant and b.is_constant):
         return None
     return Linear(int(evaluate(expression, (0,) * num_dims, symbols)), (0,) * num_dims)
 
@@ -83,15 +92,19 @@ def box(points: AffineSet, symbols: Sequence[int] = ()) -> tuple[Bounds, ...] | 
     low: list[int | None] = [None] * points.num_dims
     high: list[int | None] = [None] * points.num_dims
     for constraint in points.constraints:
-        form = linear(constraint.lhs - constraint.rhs, points.num_dims, symbols)
-        if form is None or len(form.dims) > 1:
+        is_zero = isinstance(constraint.rhs, AffineConstantExpr) and constraint.rhs.value == 0
+        difference = constraint.lhs if is_zero else constraint.lhs - constraint.rhs
+        form = linear(difference, points.num_dims, symbols)
+        if form is None:
             return None
-        signs = _signs(constraint.kind)
-        if not form.dims:
+        dims, signs = form.dims, _SIGNS[constraint.kind]
+        if len(dims) > 1:
+            return None
+        if not dims:
             if not all(sign * form.const >= 0 for sign in signs):
                 return tuple((0, -1) for _ in range(points.num_dims))
             continue
-        dim = form.dims[0]
+        dim = dims[0]
         for sign in signs:
             factor, const = sign * form.coefficients[dim], sign * form.const
             if factor > 0:
@@ -108,7 +121,7 @@ def contains(points: AffineSet, dims: Sequence[Any], symbols: Sequence[int] = ()
     inside: Any = True
     for constraint in points.constraints:
         value = evaluate(constraint.lhs, dims, symbols) - evaluate(constraint.rhs, dims, symbols)
-        for sign in _signs(constraint.kind):
+        for sign in _SIGNS[constraint.kind]:
             inside = inside & (sign * value >= 0)
     return inside
 
@@ -117,10 +130,3 @@ def permutation(results: Sequence[AffineExpr]) -> tuple[int, ...] | None:
     """The dims the results are, when every dim is exactly one of them."""
     dims = tuple(e.position if isinstance(e, AffineDimExpr) else -1 for e in results)
     return dims if sorted(dims) == list(range(len(dims))) else None
-
-
-def _signs(kind: AffineConstraintKind) -> tuple[int, ...]:
-    """The constraint as `sign * value >= 0` for each sign."""
-    return {AffineConstraintKind.ge: (1,), AffineConstraintKind.le: (-1,), AffineConstraintKind.eq: (1, -1)}[
-        kind
-    ]

@@ -22,6 +22,9 @@ def _function(_: Scope, op: Any) -> Iterator[Diagnostic]:
         return
     if len(shape) > MOST_DIMS:
         yield error(op, f"the grid has {len(shape)} dims, more than {MOST_DIMS}", "fold dims into one")
+    if len(op.body.blocks) > 1:
+        hint = "write scf.if, scf.for or scf.while"
+        yield error(op, f"the function branches between {len(op.body.blocks)} blocks", hint)
     if op.is_declaration and (op.sym_visibility is None or op.sym_visibility.data != "private"):
         yield error(op, "the function has no body", "end one with return, or declare it private")
     for argument in op.body.blocks[0].args if op.body.blocks else ():
