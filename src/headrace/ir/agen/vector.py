@@ -145,6 +145,10 @@ class _Symbolic(IRDLOperation, ABC):
     segments.
     """
 
+    num_indices = prop_def(IntegerAttr[I32])
+    num_strides = prop_def(IntegerAttr[I32])
+    dbgName = opt_prop_def(StringAttr)
+
     @property
     def indices(self) -> Any:
         return self.numbers[: self.num_indices.value.data]
@@ -177,9 +181,6 @@ class SymbolicVectorLoadOp(_Symbolic):
     numbers = var_operand_def(IndexType)
     load_set = prop_def(AffineSetAttr)
     load_order = prop_def(AffineMapAttr)
-    num_indices = prop_def(IntegerAttr[I32])
-    num_strides = prop_def(IntegerAttr[I32])
-    dbgName = opt_prop_def(StringAttr)
     result = result_def(VECTOR)
     traits = traits_def(MemoryReadEffect())
 
@@ -230,9 +231,6 @@ class SymbolicVectorStoreOp(_Symbolic):
     numbers = var_operand_def(IndexType)
     store_set = prop_def(AffineSetAttr)
     store_order = prop_def(AffineMapAttr)
-    num_indices = prop_def(IntegerAttr[I32])
-    num_strides = prop_def(IntegerAttr[I32])
-    dbgName = opt_prop_def(StringAttr)
     traits = traits_def(MemoryWriteEffect())
 
     @classmethod

@@ -2,16 +2,8 @@
 
 from xdsl.ir import Dialect
 
-from headrace.ir.ktdf_arch.resources import (
-    DatapathOp,
-    DeviceOp,
-    ExecUnitOp,
-    GroupOp,
-    MemoryOp,
-    PatternsOp,
-    SwitchOp,
-    YieldOp,
-)
+from headrace.ir.ktdf_arch.containers import DeviceOp, GroupOp, PatternsOp, YieldOp
+from headrace.ir.ktdf_arch.resources import DatapathOp, ExecUnitOp, MemoryOp, SwitchOp
 from headrace.ir.ktdf_arch.types import ArchMapAttr, ExecUnitType, MemoryType, PortType
 
 KtdfArch = Dialect(

@@ -74,15 +74,20 @@ def finish(
     attributes: Any,
 ) -> Any:
     """Reads `: types` and makes the op."""
+    operands, result = typed(parser, found)
+    return cls.create(
+        operands=[*operands, *mask], properties=properties, attributes=attributes, result_types=[result]
+    )
+
+
+def typed(parser: Parser, found: list[UnresolvedOperand]) -> tuple[list[SSAValue], Attribute]:
+    """The operands and the type of the result, from `: types of the operands…, type of the result`."""
     parser.parse_punctuation(":")
     start = parser.pos
     types = syntax.types(parser)
     if len(types) != len(found) + 1:
         parser.raise_error(f"expected {len(found) + 1} types (operands, result), but got {len(types)}", start)
-    operands = parser.resolve_operands(found, types[:-1], start)
-    return cls.create(
-        operands=[*operands, *mask], properties=properties, attributes=attributes, result_types=[types[-1]]
-    )
+    return list(parser.resolve_operands(found, types[:-1], start)), types[-1]
 
 
 def lane_count(kind: Any) -> int:

@@ -35,7 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from headrace.ir import syntax
 from headrace.ir.dataflow import VECTOR
-from headrace.ir.vectorchain.form import lane_count
+from headrace.ir.vectorchain.form import lane_count, typed
 
 
 @irdl_op_definition
@@ -158,21 +158,12 @@ class ShuffleOp(IRDLOperation):
             counts[part] = len(names)
             found += names
         properties, attributes = syntax.attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        start = parser.pos
-        types = syntax.types(parser)
-        if len(types) != len(found) + 1:
-            parser.raise_error(
-                f"expected {len(found) + 1} types (operands, result), but got {len(types)}", start
-            )
-        values = list(parser.resolve_operands(found, types[:-1], start))
+        values, result = typed(parser, found)
         groups: list[Any] = [values.pop(0)]
         for part in _PARTS:
             groups.append(values[: counts[part]])
             values = values[counts[part] :]
-        return cls.build(
-            operands=groups, properties=properties, attributes=attributes, result_types=[types[-1]]
-        )
+        return cls.build(operands=groups, properties=properties, attributes=attributes, result_types=[result])
 
     def print(self, printer: Printer) -> None:
         syntax.print_values(printer, [self.input], " input(", ")")
