@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.frontend.lower.quasi import (
+    Call,
     Floor,
     Mod,
     NotQuasiAffine,
@@ -18,6 +19,7 @@ from headrace.frontend.lower.quasi import (
     parse,
 )
 
+CALLS = {"abs": abs, "min": min, "max": max}
 RANGES = {"a": (0, 3), "b": (0, 5), "c": (0, 1)}
 
 
@@ -31,6 +33,8 @@ def expressions() -> st.SearchStrategy[str]:
             st.tuples(inner, st.sampled_from(["//", "%"]), st.integers(1, 7)).map(
                 lambda t: f"({t[0]} {t[1]} {t[2]})"
             ),
+            inner.map(lambda e: f"abs({e})"),
+            st.tuples(st.sampled_from(["min", "max"]), inner, inner).map(lambda t: f"{t[0]}({t[1]}, {t[2]})"),
         ),
         max_leaves=8,
     )
@@ -46,6 +50,8 @@ def value(e: Quasi, point: dict[str, int]) -> int:
                 total += factor * (value(inner, point) // divisor)
             case Mod(inner, divisor):
                 total += factor * (value(inner, point) % divisor)
+            case Call(name, arguments):
+                total += factor * CALLS[name](*(value(x, point) for x in arguments))
     return total
 
 

@@ -41,14 +41,15 @@ REDUCTIONS = frozenset(
     """
     all amax amin any argmax argmin max mean min prod sum var var_mean std _softmax _log_softmax
     native_layer_norm native_batch_norm _native_batch_norm_legit_no_training native_group_norm
-    _fused_rms_norm _safe_softmax prepare_softmax_online logsumexp
+    _fused_rms_norm _safe_softmax prepare_softmax_online logsumexp cumsum cumprod sort topk
     """.split()
 )
 CONTRACTIONS = frozenset("mm bmm addmm baddbmm convolution".split())
 INDEXED = frozenset(
     """
     embedding gather index _unsafe_index index_select index_copy index_fill index_put index_put_
-    _unsafe_index_put scatter scatter_ select_scatter slice_scatter diagonal_scatter as_strided_scatter
+    _unsafe_index_put scatter scatter_ scatter_add scatter_reduce select_scatter
+    slice_scatter diagonal_scatter as_strided_scatter
     """.split()
 )
 MOVEMENT = frozenset(
@@ -58,7 +59,7 @@ MOVEMENT = frozenset(
     _reshape_copy lift_fresh view_of broadcast_in_dim upsample_nearest2d avg_pool2d max_pool2d_with_indices
     _low_memory_max_pool_with_offsets
     sym_size sym_stride sym_numel sym_storage_offset set_ resize_ inductor_force_stride_order
-    _assert_scalar _assert_async device_put item _local_scalar_dense
+    _assert_scalar device_put item _local_scalar_dense
     """.split()
 )
 VIEWS = frozenset(

@@ -14,6 +14,9 @@ from typing import Any
 from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
 
 FALLBACK_MODES = ("error", "warn", "allow")
+BOOKKEEPING = frozenset({"aten._assert_async", "aten._assert_scalar", "aten._assert_tensor_metadata"})
+"""What the host looks at between kernels: checks of values the device computed; no fallbacks."""
+
 _HINT = 'headrace.set_fallback("warn") runs it on the host and says so'
 
 
@@ -22,13 +25,22 @@ class GraphFacts:
     """What is known of a compiled graph before it runs; a literal of these stands in the generated code.
 
     `native_ops` and `host_ops` count the graph's ATen operators: in our kernels, and on the host;
-    `host_sources` gives a source line for each operator of the latter.
+    `host_sources` gives a source line for each operator of the latter, `host_reasons` why it is there,
+    `host_operands` the types and shapes it takes.
     """
 
     name: str
     native_ops: Mapping[str, int] = field(default_factory=dict)
     host_ops: Mapping[str, int] = field(default_factory=dict)
     host_sources: Mapping[str, str] = field(default_factory=dict)
+    host_reasons: Mapping[str, str] = field(default_factory=dict)
+    host_operands: Mapping[str, str] = field(default_factory=dict)
+
+    def why(self, name: str) -> str:
+        """What a host operator takes and why it runs there."""
+        taken = self.host_operands.get(name, "")
+        reason = self.host_reasons.get(name, "no native form")
+        return f"on {taken}: {reason}" if taken else reason
 
 
 @dataclass(frozen=True)
@@ -160,7 +172,7 @@ def _announce(facts: GraphFacts) -> None:
         raise HeadraceError(
             [
                 Diagnostic(
-                    'has no native kernel and set_fallback is "error"',
+                    f'has no native kernel and set_fallback is "error" ({facts.why(name)})',
                     Location(*_file_and_line(facts.host_sources.get(name, facts.name))),
                     name,
                     _HINT,
@@ -172,7 +184,8 @@ def _announce(facts: GraphFacts) -> None:
         if _mode == "warn" and name not in _warned:
             _warned.add(name)
             place = facts.host_sources.get(name) or facts.name
-            warnings.warn(f"headrace: {name} is not native and runs on the host ({place})", stacklevel=5)
+            text = f"headrace: {name} is not native and runs on the host ({place}); {facts.why(name)}"
+            warnings.warn(text, stacklevel=5)
 
 
 def _file_and_line(source: str) -> tuple[str, int]:
@@ -202,6 +215,8 @@ def note_host_op(name: str) -> None:
     """
     facts = _place.graph
     name = ".".join(name.split(".")[:2])
+    if name in BOOKKEEPING:
+        return
     if _mode == "error":
         where = f" (in {facts.name})" if facts else ""
         raise HeadraceError(

@@ -10,7 +10,9 @@ import torch
 from torch._inductor import ir
 from torch._inductor.virtualized import V
 
+from headrace.frontend.inductor.native import why_on_host
 from headrace.frontend.memory import NAME
+from headrace.frontend.session import BOOKKEEPING
 
 _TRANSFERS = (ir.DeviceCopy,)
 
@@ -18,6 +20,9 @@ _TRANSFERS = (ir.DeviceCopy,)
 def graph_facts() -> dict[str, Any]:
     """The facts of the current graph as a literal (see `session.GraphFacts`)."""
     host, sources, host_nodes = _host_operators()
+    ordered = sorted(host_nodes, key=str, reverse=True)
+    reasons = {operator_name(node): why_on_host(node) for node in ordered}
+    operands = {operator_name(node): operand_text(node) for node in ordered}
     native = _native_operators() - host_nodes
     counts = Counter(operator_name(node) for node in native)
     digest = hashlib.sha256(str(V.graph.module.graph).encode()).hexdigest()[:8]
@@ -27,6 +32,8 @@ def graph_facts() -> dict[str, Any]:
         "native_ops": dict(sorted(counts.items())),
         "host_ops": dict(sorted(host.items())),
         "host_sources": sources,
+        "host_reasons": {name: reasons.get(name, "no native form") for name in sorted(host)},
+        "host_operands": {name: operands.get(name, "") for name in sorted(host)},
     }
 
 
@@ -49,8 +56,8 @@ def _host_operators() -> tuple[Counter[str], dict[str, str], set[torch.fx.Node]]
         for operation in graph.operations:
             if isinstance(operation, ir.ExternKernel) and not isinstance(operation, _TRANSFERS):
                 overload = getattr(operation, "op_overload", None)
-                if not isinstance(overload, torch._ops.OpOverload):
-                    continue  # guards, sizes and other bookkeeping
+                if not isinstance(overload, torch._ops.OpOverload) or base_name(overload) in BOOKKEEPING:
+                    continue
                 origins = [node for node in operation.get_origins() if node.target is overload]
                 nodes |= set(origins)
                 name = base_name(overload)
@@ -86,6 +93,14 @@ def is_operator(node: torch.fx.Node) -> bool:
 def operator_name(node: torch.fx.Node) -> str:
     """ "aten.add" and the like."""
     return base_name(node.target)
+
+
+def operand_text(node: torch.fx.Node) -> str:
+    """Types and shapes of a node's tensor operands: "float32[4, 8], int64[]"."""
+    values = [arg.meta.get("val") for arg in node.all_input_nodes]
+    return ", ".join(
+        f"{str(x.dtype).removeprefix('torch.')}{list(x.shape)}" for x in values if isinstance(x, torch.Tensor)
+    )
 
 
 def base_name(overload: Any) -> str:

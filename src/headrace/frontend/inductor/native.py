@@ -7,6 +7,7 @@ graph starts again with the operators of that nest left to the host.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -16,6 +17,7 @@ from torch._inductor import compile_fx
 from torch._inductor import graph as inductor_graph
 from torch.utils import _pytree as pytree
 
+from headrace.frontend.inductor import accumulate, ranks
 from headrace.frontend.memory import NAME
 from headrace.frontend.ops import ANY_DTYPE, DTYPES, is_native
 from headrace.ir.diagnostics import HeadraceError
@@ -30,7 +32,8 @@ class LeaveToHost(Exception):
         self.choices, self.reason = choices, reason
 
 
-_left_to_host: ContextVar[frozenset[str]] = ContextVar("left_to_host", default=frozenset())
+_left_to_host: ContextVar[dict[str, str]] = ContextVar("left_to_host")
+"""FX nodes (by name) to leave to the host while this graph is compiled, and why."""
 
 
 def restart_without_unsupported_nests() -> None:
@@ -38,17 +41,17 @@ def restart_without_unsupported_nests() -> None:
     original = compile_fx._InProcessFxCompile.codegen_and_compile
 
     def codegen_and_compile(self: Any, gm: Any, *args: Any, **keywords: Any) -> Any:
-        token = _left_to_host.set(frozenset())
+        token = _left_to_host.set({})
         try:
             while True:
                 try:
                     return original(self, gm, *args, **keywords)
                 except LeaveToHost as request:
                     known = _left_to_host.get()
-                    more = next((names for names in request.choices if not names <= known), None)
+                    more = next((names for names in request.choices if not names <= known.keys()), None)
                     if more is None:
                         raise request.reason from None
-                    _left_to_host.set(known | more)
+                    _left_to_host.set({**dict.fromkeys(more, summary(request.reason)), **known})
         finally:
             _left_to_host.reset(token)
 
@@ -60,22 +63,62 @@ def leave_other_operators_to_the_host() -> None:
     before: Callable[..., bool] = inductor_graph.fallback_node_due_to_unsupported_type
 
     def is_left_to_the_host(node: torch.fx.Node, *args: Any, **keywords: Any) -> bool:
-        if before(node, *args, **keywords) or node.name in _left_to_host.get():
+        if before(node, *args, **keywords) or node.name in _left_to_host.get({}):
             return True
-        return _is_on_device(node) and not _has_native_form(node)
+        return _is_on_device(node) and obstacle(node) is not None
 
     inductor_graph.fallback_node_due_to_unsupported_type = is_left_to_the_host
 
 
-def _has_native_form(node: torch.fx.Node) -> bool:
+def why_on_host(node: torch.fx.Node) -> str:
+    """Why an operator of the graph being compiled runs on the host."""
+    known = _left_to_host.get({}).get(node.name)
+    return known or obstacle(node) or "Inductor has no loops for it"
+
+
+def obstacle(node: torch.fx.Node) -> str | None:
+    """Why an operator has no native form, known by its name, overload, types and sizes; None when it may."""
     schema = node.target._schema
     name = schema.name.split("::")[1]
     if not is_native(name, schema.overload_name):
-        return False
-    accumulates = (
-        name in ("index_put", "index_put_", "_unsafe_index_put") and len(node.args) > 3 and node.args[3]
-    )
-    return not accumulates and (name in ANY_DTYPE or all(tensor.dtype in DTYPES for tensor in _tensors(node)))
+        return "no native form"
+    if too_large := _too_large(name, node):
+        return too_large
+    if name in ANY_DTYPE:
+        return None
+    foreign = sorted({str(x.dtype).removeprefix("torch.") for x in _tensors(node) if x.dtype not in DTYPES})
+    return f"no native arithmetic in {', '.join(foreign)}" if foreign else None
+
+
+def _too_large(name: str, node: torch.fx.Node) -> str | None:
+    """Why the work of an operator that compares all with all is left to the host."""
+    values = [arg.meta["val"] for arg in node.args if isinstance(arg, torch.fx.Node) and "val" in arg.meta]
+    if name in ("sort", "topk") and values and values[0].dim():
+        given = {"sort": 1, "topk": 2}[name]
+        dim = node.kwargs.get("dim", node.args[given] if len(node.args) > given else -1)
+        if "stable" in node.kwargs or node.target is torch.ops.aten.sort.stable:
+            dim = node.kwargs.get("dim", -1)
+        n = values[0].shape[dim]
+        return f"sorts {n} elements, more than {ranks.LONGEST}" if n > ranks.LONGEST else None
+    accumulates = name in ("index_put", "index_put_", "_unsafe_index_put") and _flag(node, 3)
+    if accumulates or name in ("scatter_add", "scatter_reduce"):
+        if accumulates:
+            indices = [arg.meta["val"] for arg in node.args[1] if arg is not None]
+            count = math.prod(torch.broadcast_shapes(*[i.shape for i in indices]))
+        else:
+            count = values[1].shape[node.args[1]] if values[1].dim() else 1
+        if values[0].numel() * count > accumulate.MOST_WORK:
+            return f"accumulates {count} rows into a tensor of {values[0].numel()} elements"
+    return None
+
+
+def _flag(node: torch.fx.Node, position: int) -> bool:
+    return len(node.args) > position and bool(node.args[position])
+
+
+def summary(error: HeadraceError) -> str:
+    """What an error says in one line, without its place."""
+    return "; ".join(dict.fromkeys(found.message for found in error.diagnostics))
 
 
 def _is_on_device(node: torch.fx.Node) -> bool:

@@ -31,17 +31,13 @@ from headrace.ir.diagnostics import HeadraceError
 
 @dataclass(frozen=True)
 class Recorded:
-    """Nodes as a loop program: the graph buffers and sizes to call it with, buffers that vanish inside it.
-
-    `problem` says why the program has no native form, None when it has one.
-    """
+    """Nodes as a loop program: the graph buffers and sizes to call it with, buffers that vanish inside it."""
 
     nodes: Sequence[Any]
     kernel: Definition
     buffers: list[str]
     sizes: list[Any]
     dead: Any
-    problem: HeadraceError | None
 
 
 class Scheduling(BaseScheduling):  # type: ignore[misc]
@@ -76,16 +72,24 @@ class Scheduling(BaseScheduling):  # type: ignore[misc]
         """Writes a kernel for a group of nodes, or one for each when the group as a whole has no native
         form."""
         nodes = node.get_nodes()
-        recorded = self._record(nodes)
-        if recorded.problem and len(nodes) > 1:
+        recorded = self._tried(nodes)
+        if isinstance(recorded, HeadraceError) and len(nodes) > 1:
             for member in nodes:
-                self._emit(self._record([member]))
+                self._emit([member], self._tried([member]))
         else:
-            self._emit(recorded)
+            self._emit(nodes, recorded)
         self.free_buffers_in_scheduler()
 
+    def _tried(self, nodes: Sequence[Any]) -> Recorded | HeadraceError:
+        """The loop program of the nodes, or why it has no native form."""
+        try:
+            recorded = self._record(nodes)
+        except HeadraceError as error:
+            return error
+        return recorded.kernel.problem(recorded.sizes) or recorded
+
     def _record(self, nodes: Sequence[Any]) -> Recorded:
-        """The loop program of the nodes, tried on the lowering to KTIR."""
+        """The loop program of the nodes."""
         kernel = LoopKernel(lambda name: self.scheduler.mutation_real_name.get(name, name))
         with V.set_kernel_handler(kernel), V.set_ops_handler(Recorder(kernel)):
             for member in nodes:
@@ -113,7 +117,7 @@ class Scheduling(BaseScheduling):  # type: ignore[misc]
             program["hints"] = wishes
         defined, symbols = definition(program, nodes), [size for size, _ in sizes]
         buffers = [name for name, _ in arguments]
-        return Recorded(nodes, defined, buffers, symbols, dead, defined.problem(symbols))
+        return Recorded(nodes, defined, buffers, symbols, dead)
 
     def _fused_away(self, kernel: LoopKernel, nodes: Sequence[Any]) -> Any:
         """Buffers only this kernel sees."""
@@ -127,10 +131,10 @@ class Scheduling(BaseScheduling):  # type: ignore[misc]
             and self.scheduler.can_buffer_be_removed_through_fusion(name, fused)
         )
 
-    def _emit(self, recorded: Recorded) -> None:
+    def _emit(self, nodes: Sequence[Any], recorded: Recorded | HeadraceError) -> None:
         """Writes the kernel's definition and call; LeaveToHost when it has no native form."""
-        if recorded.problem:
-            raise LeaveToHost(_computing(recorded.nodes), recorded.problem)
+        if isinstance(recorded, HeadraceError):
+            raise LeaveToHost(_computing(nodes), recorded)
         V.graph.removed_buffers |= recorded.dead  # before mark_run, which would allocate them
         for member in recorded.nodes:
             member.mark_run()

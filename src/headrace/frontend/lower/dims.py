@@ -163,6 +163,7 @@ def _rename(s: Scan, names: Mapping[str, str]) -> Scan:
         s.sources,
         s.opaque,
         {name: new(e) for name, e in s.loops.items()},
+        new(s.number_of_reduced),
     )
 
 

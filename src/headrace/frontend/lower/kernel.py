@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headrace.frontend.lower.computed import is_computed
 from headrace.frontend.lower.dims import Group
 from headrace.frontend.lower.nest import Nest
 from headrace.frontend.lower.program import LoopProgram, Unsupported
-from headrace.frontend.lower.quasi import Quasi, interval
+from headrace.frontend.lower.quasi import Quasi
 from headrace.frontend.lower.scan import Access
 from headrace.frontend.lower.tiles import Part
 from headrace.frontend.lower.values import Operand
@@ -116,7 +117,7 @@ class _Kernel:
         self.forwarded: dict[str, tuple[Operand, Quasi]] = {}
         self.epochs: dict[str, int] = {}
         self._scratch = scratch
-        self._stored_scratch: set[str] = set()
+        self.indices: dict[Any, str] = {}
 
     def run(self) -> None:
         """Write every nest."""
@@ -135,12 +136,6 @@ class _Kernel:
             count *= n
         self._scratch.setdefault(name, Scratch(name, "i64", count))
         return name
-
-    def once_per_variant(self, name: str) -> bool:
-        """True the first time this code copy asks."""
-        is_new = name not in self._stored_scratch
-        self._stored_scratch.add(name)
-        return is_new
 
     def forwarded_value(self, access: Access) -> Operand:
         """The tensor stored to a buffer earlier in this kernel, as this load walks it."""
@@ -173,13 +168,6 @@ class _Kernel:
             dims.append(other)
         return Operand(operand.name, tuple(dims), operand.shape, operand.dtype)
 
-    def require_inside(self, access: Access) -> None:
-        """Unsupported when a masked access could leave its buffer: the mask is no box."""
-        ranges = {d: self.views.range(access, d) for d in self.group.extents}
-        low, high = interval(access.index, ranges)
-        if low < 0 or high >= self.program.layouts[access.buffer].span:
-            raise Unsupported(f"a masked access of {access.buffer} that is no box")
-
     def widened(self, operand: Operand, access: Access) -> Operand:
         """A box read under a mask, placed into a tensor of the dims' full extents (zeros elsewhere)."""
         full = tuple(1 if d is None else self.size(d) for d in operand.dims)
@@ -203,21 +191,21 @@ def splittable(program: LoopProgram, group: Group) -> tuple[str, ...]:
     """
     found = []
     for dim in group.extents:
-        if all(_is_free(dim, scan) for scan in group.scans):
+        if all(_is_free(dim, scan, program, group) for scan in group.scans):
             found.append(dim)
     return tuple(found)
 
 
-def _is_free(dim: str, scan: Any) -> bool:
+def _is_free(dim: str, scan: Any, program: LoopProgram, group: Group) -> bool:
     if dim not in scan.dims or dim in scan.reduced:
         return False
     for access in scan.accesses:
+        if access.is_load and is_computed(access, group.extents, program.layouts[access.buffer].span):
+            continue
         if dim in access.box or any(e is None or dim in e.variables for e in access.left):
             return False
         plain = {v for v, _ in access.index.terms if isinstance(v, str)}
         if dim in access.index.variables and dim not in plain:
-            return False
-        if any(not isinstance(v, str) and dim in v.inner.variables for v, _ in access.index.terms):
             return False
         if not access.is_load and dim not in plain and not _stores_through(dim, scan, access):
             return False

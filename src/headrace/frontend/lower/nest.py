@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
+from headrace.frontend.lower.computed import ONE, computed_tile, is_computed
 from headrace.frontend.lower.program import Statement, Unsupported, statements
 from headrace.frontend.lower.quasi import Quasi
 from headrace.frontend.lower.reductions import write_reduction
@@ -12,9 +14,6 @@ from headrace.frontend.lower.scalars import Typed
 from headrace.frontend.lower.scan import Scan
 from headrace.frontend.lower.tiles import box_tile, gather_tile, load_tile, store_tile
 from headrace.frontend.lower.values import Body, Combiner, Operand, write_generic
-
-ONE = "one"
-"""A dim of extent 1 that no nest has."""
 
 
 class Nest:
@@ -51,6 +50,11 @@ class Nest:
         self._definitions[name] = (name, op, *operands)
         return name
 
+    def type_of(self, name: Any) -> str:
+        """The type a value is computed in."""
+        found: str = Body(self, self.scan.dims).value(name)[1]
+        return found
+
     def is_defined(self, name: str) -> bool:
         """Whether the nest defines a value of this name."""
         return name in self._definitions
@@ -78,6 +82,12 @@ class Nest:
     def kept(self) -> tuple[str, ...]:
         """The dims that are not reduced, in loop order."""
         return tuple(d for d in self.scan.dims if d not in self.scan.reduced)
+
+    @cached_property
+    def innermost(self) -> frozenset[str]:
+        """The dims along which some buffer's neighbours lie."""
+        walks = (access.index for access in self.scan.accesses)
+        return frozenset(d for index in walks for d in index.variables if index.coefficient(d) == 1)
 
     def dependences(self, name: str) -> frozenset[str]:
         """The dims a value depends on."""
@@ -122,13 +132,11 @@ class Nest:
         return found
 
     def _load(self, access: Any, is_indirect: bool) -> Operand:
-        if not access.index.is_affine:
-            raise Unsupported(f"an index of {access.buffer} that stays quasi-affine")
         dtype = self.kernel.program.dtypes[access.buffer]
+        if is_computed(access, self.kernel.group.extents, self.kernel.program.layouts[access.buffer].span):
+            return load_tile(self.kernel, computed_tile(self.kernel, self, access), dtype)
         if is_indirect:
             return load_tile(self.kernel, gather_tile(self.kernel, self, access), dtype)
-        if access.left:
-            self.kernel.require_inside(access)
         return self.kernel.widened(load_tile(self.kernel, box_tile(self.kernel, access), dtype), access)  # type: ignore[no-any-return]
 
     def hoist(self, name: str, dims: tuple[str, ...]) -> Operand:
@@ -150,9 +158,7 @@ class Nest:
         body = Body(self, dims or (ONE,))
         value = body.code.cast(body.value(name), "i64")
         if wrap is not None:
-            zero, size = body.code.constant(0, "i64"), body.code.constant(wrap, "i64")
-            is_negative = body.code.compare("lt", value, zero)
-            value = body.code.select(is_negative, body.code.binary("arith.addi", value, size), value)
+            value = body.wrapped(value, wrap)
         return write_generic(self.kernel.writer, body, [value], body.dims, (), self.size)[0]
 
     def structure(self, name: Any) -> Any:

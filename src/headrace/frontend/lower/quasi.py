@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -36,7 +36,15 @@ class Mod:
     divisor: int
 
 
-Atom = str | Floor | Mod
+@dataclass(frozen=True)
+class Call:
+    """abs, min or max of expressions."""
+
+    name: str
+    arguments: tuple[Quasi, ...]
+
+
+Atom = str | Floor | Mod | Call
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,13 @@ class Quasi:
 def _variables(e: Quasi) -> frozenset[str]:
     found: set[str] = set()
     for atom, _ in e.terms:
-        found |= {atom} if isinstance(atom, str) else atom.inner.variables
+        match atom:
+            case str():
+                found.add(atom)
+            case Call(_, arguments):
+                found.update(*(x.variables for x in arguments))
+            case Floor(inner, _) | Mod(inner, _):
+                found |= inner.variables
     return frozenset(found)
 
 
@@ -159,19 +173,40 @@ def substitute(e: Quasi, values: Mapping[str, Quasi], ranges: Mapping[str, Range
                 part = floordiv(substitute(inner, values, ranges), divisor, ranges)
             case Mod(inner, divisor):
                 part = modulo(substitute(inner, values, ranges), divisor, ranges)
+            case Call(name, arguments):
+                part = call(name, [substitute(x, values, ranges) for x in arguments], ranges)
         total = total + part.times(factor)
     return total
 
 
+def call(name: str, arguments: Sequence[Quasi], ranges: Mapping[str, Range]) -> Quasi:
+    """abs, min or max of expressions, resolved where the ranges decide it."""
+    bounds = [interval(e, ranges) for e in arguments]
+    if name == "abs":
+        low, high = bounds[0]
+        if low >= 0 or high <= 0:
+            return arguments[0] if low >= 0 else arguments[0].times(-1)
+    for k, e in enumerate(arguments):
+        others = [b for n, b in enumerate(bounds) if n != k]
+        if name == "min" and all(bounds[k][1] <= low for low, _ in others):
+            return e
+        if name == "max" and all(bounds[k][0] >= high for _, high in others):
+            return e
+    return Quasi(((Call(name, tuple(arguments)), 1),))
+
+
 def parse(text: str, ranges: Mapping[str, Range], values: Mapping[str, Quasi]) -> Quasi:
-    """The expression in a Python text (+ - * // % and names); NotQuasiAffine for anything else."""
+    """The expression in a Python text (+ - * // % abs min max, names); NotQuasiAffine for anything else."""
     return _from_tree(ast.parse(str(text), mode="eval").body, ranges, values)
 
 
 def cut_points(e: Quasi, extents: Mapping[str, int], found: dict[str, set[int]]) -> None:
     """Adds to `found`, per variable, the factors at which splitting it would make the expression affine."""
     for atom, _ in e.terms:
-        if not isinstance(atom, str):
+        if isinstance(atom, Call):
+            for argument in atom.arguments:
+                cut_points(argument, extents, found)
+        elif not isinstance(atom, str):
             _wanted(atom.inner, atom.divisor, extents, found)
             cut_points(atom.inner, extents, found)
 
@@ -202,6 +237,8 @@ def _from_tree(node: ast.AST, ranges: Mapping[str, Range], values: Mapping[str, 
             return _from_tree(operand, ranges, values).times(-1)
         case ast.BinOp(left=left, op=op, right=right):
             return _binary(op, _from_tree(left, ranges, values), _from_tree(right, ranges, values), ranges)
+        case ast.Call(func=ast.Name(id="abs" | "min" | "max" as name), args=arguments):
+            return call(name, [_from_tree(x, ranges, values) for x in arguments], ranges)
     raise NotQuasiAffine(ast.unparse(node))
 
 
@@ -225,6 +262,13 @@ def _binary(op: ast.operator, a: Quasi, b: Quasi, ranges: Mapping[str, Range]) -
 def _atom_range(atom: Atom, ranges: Mapping[str, Range]) -> Range:
     if isinstance(atom, str):
         return ranges.get(atom, ANY)
+    if isinstance(atom, Call):
+        bounds = [interval(e, ranges) for e in atom.arguments]
+        if atom.name == "abs":
+            low, high = bounds[0]
+            return (0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
+        pick = min if atom.name == "min" else max
+        return pick(low for low, _ in bounds), pick(high for _, high in bounds)
     low, high = interval(atom.inner, ranges)
     if isinstance(atom, Floor):
         return low // atom.divisor, high // atom.divisor

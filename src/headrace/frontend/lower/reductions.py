@@ -23,6 +23,9 @@ def write_reduction(nest: Any, statement: Statement) -> None:
     if kind == "welford_reduce":
         _welford(nest, result, value, reduced)
         return
+    if kind in ("argmax", "argmin"):
+        nest.results[result] = _place(nest, result, kind[3:], value, reduced)
+        return
     if dtype not in TYPES:
         raise Unsupported(f"a reduction of {dtype}")
     combiner = combiner_of(kind, computed(TYPES[dtype]))
@@ -64,6 +67,28 @@ def _binary(op: str, initial: str, dtype: str) -> Combiner:
         return code.binary(op, accumulator, code.cast(value, dtype))
 
     return Combiner(fold, initial, dtype)
+
+
+def _place(nest: Any, result: str, kind: str, value: Any, reduced: tuple[str, ...]) -> Operand:
+    """The row-major number of the first extreme element (a NaN is one), as i64: the extreme, then the least
+    number of an element equal to it.
+    """
+    value, number = value if isinstance(value, tuple | list) else (value, None)
+    dtype = nest.type_of(value)
+    extreme = f"{result}.extreme"
+    nest.results[extreme] = nest.generic(value, nest.kept, reduced, combiner_of(kind, dtype))
+    nest.define(extreme, "reduction", dtype, dtype, kind, value)
+    is_found = nest.define(f"{result}.equal", "eq", value, extreme)
+    if is_float(dtype):
+        is_nan = nest.define(f"{result}.nan", "isnan", value)
+        is_found = nest.define(f"{result}.found", "logical_or", is_found, is_nan)
+    if number is None:
+        number = nest.define(f"{result}.number", "index_expr", "", "int64")
+        nest.scan.values[number] = nest.scan.number_of_reduced
+    last = nest.define(f"{result}.last", "constant", HIGHEST["i64"], "int64")
+    chosen = nest.define(f"{result}.chosen", "where", is_found, number, last)
+    found: Operand = nest.generic(chosen, nest.kept, reduced, combiner_of("min", "i64"))
+    return found
 
 
 def _welford(nest: Any, results: tuple[str, str, str], value: str, reduced: tuple[str, ...]) -> None:

@@ -52,6 +52,7 @@ class Scan:
     sources: dict[str, tuple[str, int, bool]] = field(default_factory=dict)
     opaque: dict[str, str] = field(default_factory=dict)
     loops: dict[str, Quasi] = field(default_factory=dict)
+    number_of_reduced: Quasi = constant(0)
 
     @property
     def ranges(self) -> dict[str, Range]:
@@ -80,6 +81,8 @@ def scan(number: int, nest: LoopNest, cuts: Mapping[str, Sequence[int]]) -> Scan
         dims += reversed(digits)
         reduced |= set(digits) if name in nest.reduced else set()
         found.loops[name] = total
+        if name in nest.reduced:
+            found.number_of_reduced = found.number_of_reduced.times(extent) + total
     found.dims, found.reduced = tuple(dims), frozenset(reduced)
     _scan_body(found, nest.body, {}, ())
     return found

@@ -53,40 +53,57 @@ def gather_tile(kernel: Any, nest: Any, access: Access) -> Tile:
     """The access tile of an access whose index holds values read from memory: one view dim for each of
     them.
     """
-    extents, writer = kernel.group.extents, kernel.writer
+    extents = kernel.group.extents
     walk = [(v, k) for v, k in access.index.terms if isinstance(v, str)]
-    if len(walk) != len(access.index.terms):
-        raise Unsupported(f"a quasi-affine index beside an indirect one in {access.buffer}")
     indirect = [(v, k) for v, k in walk if v not in extents]
-    direct = [(v, k) for v, k in walk if v in extents]
-    if any(k < 0 for _, k in access.index.terms) or any(v not in nest.scan.sources for v, _ in indirect):
+    if any(v not in nest.scan.sources for v, _ in indirect):
         raise Unsupported(f"an indirect access of {access.buffer} of this form")
-    if any(d in access.box for d in access.index.variables) or access.left:
-        raise Unsupported("an indirect access under a mask")
-    dims: list[str] = []
-    columns: list[tuple[int, int, str]] = []  # stride, size, subscript
-    memrefs: dict[int, str] = {}
+    columns: list[Column] = []
     for symbol, stride in indirect:
         source, size, wraps = nest.scan.sources[symbol]
-        view, kind, walked = index_view(kernel, nest, source, size, wraps)
+        columns.append((stride, size, index_view(kernel, nest, source, size, wraps)))
+    direct = [(v, k) for v, k in walk if v in extents]
+    return gather(kernel, nest, access.buffer, access.index.const, columns, direct)
+
+
+IndexView = tuple[str, str, tuple[str, ...]]
+"""View of stored integers, its memref type, the dims that walk it."""
+
+Column = tuple[int, int, IndexView]
+"""A view dim chosen by stored integers: stride, size, and where they stand."""
+
+
+def gather(
+    kernel: Any,
+    nest: Any,
+    buffer: str,
+    offset: int,
+    columns: Sequence[Column],
+    direct: Sequence[tuple[str, int]],
+) -> Tile:
+    """The access tile of a view `offset` elements into a buffer: a dim for each column, one for each (dim,
+    stride) of `direct`.
+    """
+    extents, writer = kernel.group.extents, kernel.writer
+    axes: list[tuple[int, int, str, str]] = []  # stride, size, subscript, memref of its integers
+    dims: list[str] = []
+    for stride, size, (view, kind, walked) in columns:
         dims += [d for d in walked if d not in dims]
-        columns.append(
-            (stride, size, f"ind({view}[{', '.join(_variable(kernel, d) for d in walked) or '0'}])")
-        )
-        memrefs[len(columns) - 1] = kind
+        subscript = ", ".join(_variable(kernel, d) for d in walked) or "0"
+        axes.append((stride, size, f"ind({view}[{subscript}])", kind))
     for dim, stride in direct:
         dims += [dim] if dim not in dims else []
-        columns.append((stride, extents[dim], f"({_variable(kernel, dim)})"))
-    order = sorted(range(len(columns)), key=lambda k: -columns[k][0])
-    sizes, strides = [columns[k][1] for k in order], [columns[k][0] for k in order]
-    dtype = kernel.program.dtypes[access.buffer]
-    view = writer.view(access.buffer, access.index.const, sizes, strides, dtype)
+        axes.append((stride, extents[dim], f"({_variable(kernel, dim)})", ""))
+    axes.sort(key=lambda axis: -axis[0])
+    sizes, strides = [axis[1] for axis in axes], [axis[0] for axis in axes]
+    dtype = kernel.program.dtypes[buffer]
+    view = writer.view(buffer, offset, sizes, strides, dtype)
     dims.sort(key=nest.scan.dims.index)
     shape = tuple(kernel.size(d) for d in dims)
-    kinds = ", ".join([memref(sizes, dtype), *(memrefs[k] for k in order if k in memrefs)])
+    kinds = ", ".join([memref(sizes, dtype), *(kind for *_, kind in axes if kind)])
     name = writer.let(
         f"ktdp.construct_indirect_access_tile intermediate_variables({', '.join(f'%{d}' for d in dims)}) "
-        f"{view}[{', '.join(columns[k][2] for k in order)}] "
+        f"{view}[{', '.join(axis[2] for axis in axes)}] "
         f"{{variables_space_order = {identity(len(dims))}, variables_space_set = {box_set(shape)}}} "
         f": {kinds} -> !ktdp.access_tile{tile_type(shape)}",
         "at",
@@ -110,15 +127,13 @@ def index_view(
         if found:
             return found
     dims = tuple(d for d in nest.scan.dims if d in nest.dependences(source))
-    extents = [kernel.group.extents[d] for d in dims] or [1]
-    strides = [1] * len(extents)
-    for k in range(len(extents) - 2, -1, -1):
-        strides[k] = strides[k + 1] * extents[k + 1]
+    extents = [kernel.group.extents[d] for d in dims]
     scratch = kernel.scratch(nest.scan.number, source, extents)
-    view = kernel.writer.view(scratch, 0, extents, strides, "i64")
-    if kernel.once_per_variant(scratch):
-        _store_index(kernel, nest, source, size if wraps else None, dims, view, extents)
-    return view, memref(extents, "i64"), dims
+    key = (scratch, dims)
+    if key not in kernel.indices:
+        value = nest.index_tensor(source, dims, size if wraps else None)
+        kernel.indices[key] = store_index(kernel, scratch, dims, value)
+    return kernel.indices[key], memref(extents or [1], "i64"), dims
 
 
 def load_tile(kernel: Any, tile: Tile, dtype: str) -> Operand:
@@ -173,19 +188,13 @@ def _stored_index(kernel: Any, access: Access) -> tuple[str, str, tuple[str, ...
     return view, memref(sizes, dtype), tuple(names)
 
 
-def _store_index(
-    kernel: Any,
-    nest: Any,
-    source: str,
-    size: int | None,
-    dims: tuple[str, ...],
-    view: str,
-    extents: Sequence[int],
-) -> None:
-    """Compute an index tensor (wrapped into 0..size when `size` is given) and store it to its scratch
-    view.
-    """
-    value = nest.index_tensor(source, dims, size)
+def store_index(kernel: Any, scratch: str, dims: tuple[str, ...], value: Operand) -> str:
+    """The view of a scratch buffer over the whole dims, after this tile's part of it is stored."""
+    extents = [kernel.group.extents[d] for d in dims] or [1]
+    strides = [1] * len(extents)
+    for k in range(len(extents) - 2, -1, -1):
+        strides[k] = strides[k + 1] * extents[k + 1]
+    view: str = kernel.writer.view(scratch, 0, extents, strides, "i64")
     shape = tuple(kernel.size(d) for d in dims) or (1,)
     starts = [_subscript(kernel, d, 0) for d in dims] or ["0"]
     name = kernel.writer.let(
@@ -195,6 +204,7 @@ def _store_index(
         "at",
     )
     store_tile(kernel, value, Tile(name, shape, dims or (None,)))
+    return view
 
 
 def _walked(kernel: Any, box: Box, dim: str) -> int:

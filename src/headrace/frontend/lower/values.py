@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.frontend.lower.program import TYPES, Unsupported
-from headrace.frontend.lower.quasi import Floor, Quasi
+from headrace.frontend.lower.quasi import Call, Floor, Quasi, variable
 from headrace.frontend.lower.scalars import COMPARE, TO_INTEGER, Code, Typed, computed, is_float
 from headrace.frontend.lower.writer import indexing_map, tensor
 
@@ -64,7 +64,7 @@ class Body:
             kind = "i1" if isinstance(name, bool) else "i64" if isinstance(name, int) else "f32"
             return self.code.constant(name, kind)
         if name not in self.known:
-            self.known[name] = self._hoisted(name) or self._compute(name)
+            self.known[name] = self._hoisted(name) or self._relation(name) or self._compute(name)
         return self.known[name]
 
     def coordinate(self, e: Quasi) -> Typed:
@@ -81,16 +81,51 @@ class Body:
             return total
         return self.code.let(f"arith.addi {total[0]}, {self.nest.index(e.const)} : index", "index")
 
+    def wrapped(self, value: Typed, size: int) -> Typed:
+        """An i64 index into `size` elements, a negative one counted from the end."""
+        is_negative = self.code.compare("lt", value, self.code.constant(0, "i64"))
+        from_end = self.code.binary("arith.addi", value, self.code.constant(size, "i64"))
+        return self.code.select(is_negative, from_end, value)
+
+    def _from_memory(self, symbol: str) -> Typed:
+        """An indirect symbol as a value of type index."""
+        source, size, wraps = self.nest.scan.sources[symbol]
+        value = self.code.cast(self.value(source), "i64")
+        if wraps and self.nest.kernel.wraps_negative:
+            value = self.wrapped(value, size)
+        return self.code.let(f"arith.index_cast {value[0]} : i64 to index", "index")
+
     def _atom(self, atom: Any) -> Typed:
         if isinstance(atom, str):
+            if atom in self.nest.scan.sources:
+                return self._from_memory(atom)
             if atom not in self.dims:
                 raise Unsupported("an index value over a dim its tensor does not have")
             here = self.code.let(f"linalg.index {self.dims.index(atom)} : index", "index")
             base = self.nest.base(atom)
             return here if base is None else self.code.let(f"arith.addi {here[0]}, {base} : index", "index")
+        if isinstance(atom, Call):
+            return self._call(atom)
         inner = self.coordinate(atom.inner)
-        op = "floordivsi" if isinstance(atom, Floor) else "remsi"
-        return self.code.let(f"arith.{op} {inner[0]}, {self.nest.index(atom.divisor)} : index", "index")
+        divisor = self.nest.index(atom.divisor), "index"
+        whole = self.code.binary("arith.floordivsi", inner, divisor)
+        if isinstance(atom, Floor):
+            return whole
+        return self.code.binary("arith.subi", inner, self.code.binary("arith.muli", whole, divisor))
+
+    def _call(self, atom: Call) -> Typed:
+        """abs, min or max of coordinates."""
+        values = [self._signed(e) for e in atom.arguments]
+        if atom.name == "abs":
+            values.append(self.code.binary("arith.subi", self.code.constant(0, "i64"), values[0]))
+        op = "arith.minsi" if atom.name == "min" else "arith.maxsi"
+        total = values[0]
+        for value in values[1:]:
+            total = self.code.binary(op, total, value)
+        return self.code.let(f"arith.index_cast {total[0]} : i64 to index", "index")
+
+    def _signed(self, e: Quasi) -> Typed:
+        return self.code.let(f"arith.index_cast {self.coordinate(e)[0]} : index to i64", "i64")
 
     def _hoisted(self, name: str) -> Typed | None:
         """The value read from a tensor over fewer dims, when it is costly and does not need all of them."""
@@ -106,6 +141,24 @@ class Body:
         if len(fewer) == len(self.dims) or all(self.nest.size(d) == 1 for d in self.dims if d not in fewer):
             return None
         return self.take(self.nest.hoist(name, fewer))
+
+    def _relation(self, name: str) -> Typed | None:
+        """A comparison of two or more indices; None for another value.
+
+        Neighbours in memory that share it get it as lanes of a vector: their own index is added to both
+        sides, since a comparison of outer loop variables alone cannot be scheduled.
+        """
+        _, op, *args = self.nest.definition(name)
+        values = self.nest.scan.values
+        if op not in COMPARE or any(x not in values for x in args):
+            return None
+        a, b = (values[x] for x in args)
+        walked = a.variables | b.variables
+        lanes = sorted(self.nest.innermost & set(self.dims))
+        if len(walked) < 2 or walked & self.nest.innermost or not lanes:
+            return None
+        lane = variable(lanes[-1])
+        return self.code.compare(op, self._signed(a + lane), self._signed(b + lane))
 
     def _compute(self, name: str) -> Typed:
         _, op, *args = self.nest.definition(name)

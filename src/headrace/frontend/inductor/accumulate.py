@@ -1,0 +1,105 @@
+"""Scatters that accumulate: every element of the result folds the sources whose index names it.
+
+Elements x indices steps, all alike and in a fixed order: the result does not depend on how the work is
+divided.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch._inductor import ir
+from torch._inductor.virtualized import ops
+
+from headrace.frontend.inductor.reductions import lowered, position, realized, reduced
+
+aten = torch.ops.aten
+
+MOST_WORK = 2**26
+"""Steps of an accumulating scatter that runs here."""
+
+NEUTRAL = {"sum": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}
+COMBINE = {"sum": "add", "prod": "mul", "amax": "maximum", "amin": "minimum"}
+KINDS = {"sum": "sum", "prod": "prod", "amax": "max", "amin": "min"}
+
+
+def scatter_add(x: Any, dim: int, index: Any, source: Any) -> Any:
+    """x with every source element added to the element its index names along a dim."""
+    return scatter_reduce(x, dim, index, source, "sum")
+
+
+def scatter_reduce(
+    x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    """The same with another way to combine; NotImplemented for "mean" and without the elements of x."""
+    size, dtype = list(x.get_size()), x.get_dtype()
+    if not size or reduce not in KINDS or not include_self:
+        return NotImplemented
+    dim %= len(size)
+    neutral: Any = NEUTRAL[reduce]
+    if not dtype.is_floating_point and reduce in ("amax", "amin"):
+        limits = torch.iinfo(dtype)
+        neutral = limits.min if reduce == "amax" else limits.max
+    load_x = realized(x).make_loader()
+    load_index, load_source = realized(index).make_loader(), realized(source).make_loader()
+    covered = list(index.get_size())
+    short = [d for d in range(len(size)) if d != dim and covered[d] != size[d]]
+
+    def body(place: Sequence[Any], inner: Sequence[Any]) -> Any:
+        at = [inner[0] if d == dim else i for d, i in enumerate(place)]
+
+        def chosen() -> Any:
+            is_meant = ops.eq(ops.to_dtype(load_index(at), torch.int64), position(place[dim]))
+            return ops.where(is_meant, load_source(at), ops.constant(neutral, dtype))
+
+        is_covered: Any = None
+        for d in short:
+            fits = ops.lt(position(place[d]), position(covered[d]))
+            is_covered = fits if is_covered is None else ops.and_(is_covered, fits)
+        return chosen() if is_covered is None else ops.masked(is_covered, chosen, neutral)
+
+    folded = reduced(KINDS[reduce], x, body, size, [covered[dim]], dtype).make_loader()
+    combine = getattr(ops, COMBINE[reduce])
+    return pointwise(x, lambda place: combine(load_x(place), folded(place)))
+
+
+def index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
+    """x with `values` added where `indices` point; NotImplemented when nothing accumulates."""
+    if not accumulate or any(i is not None and i.get_dtype() in (torch.bool, torch.uint8) for i in indices):
+        return NotImplemented
+    size, dtype = list(x.get_size()), x.get_dtype()
+    chosen = [d for d, i in enumerate(indices) if i is not None]
+    many = list(torch.broadcast_shapes(*[tuple(indices[d].get_size()) for d in chosen]))
+    load_index = [realized(lowered(aten.expand.default, indices[d], many)).make_loader() for d in chosen]
+    rest = [d for d in range(len(size)) if d not in chosen]
+    is_block = chosen == list(range(chosen[0], chosen[0] + len(chosen)))
+    front = chosen[0] if is_block else 0
+    shape = [size[d] for d in rest]
+    shape = shape[:front] + many + shape[front:]
+    load_values = realized(lowered(aten.expand.default, values, shape)).make_loader()
+    load_x = realized(x).make_loader()
+
+    def body(place: Sequence[Any], inner: Sequence[Any]) -> Any:
+        is_meant: Any = None
+        for d, load in zip(chosen, load_index, strict=True):
+            index = ops.to_dtype(load(inner), torch.int64)
+            from_end = ops.add(index, position(size[d]))
+            wrapped = ops.where(ops.lt(index, ops.constant(0, torch.int64)), from_end, index)
+            fits = ops.eq(wrapped, position(place[d]))
+            is_meant = fits if is_meant is None else ops.and_(is_meant, fits)
+        outer = [place[d] for d in rest]
+        value = load_values([*outer[:front], *inner, *outer[front:]])
+        return ops.where(is_meant, value, ops.constant(0, dtype))
+
+    folded = reduced("sum", x, body, size, many or [1], dtype).make_loader()
+    return pointwise(x, lambda place: ops.add(load_x(place), folded(place)))
+
+
+def pointwise(like: Any, body: Any) -> Any:
+    """A tensor like another one, computed element by element."""
+    return ir.Pointwise.create(
+        device=like.get_device(), dtype=like.get_dtype(), inner_fn=body, ranges=list(like.get_size())
+    )
