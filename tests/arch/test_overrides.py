@@ -124,3 +124,12 @@ def test_a_constant_no_machine_has_is_refused(change: str, said: str) -> None:
     with pytest.raises(HeadraceError) as caught:
         device("spyre", overrides={key: value})
     assert said in str(caught.value) and "hint:" in str(caught.value)
+
+
+@pytest.mark.parametrize("change", ["sfu.wide_internal", "l1lu.splat", "rngsu.passive"])
+def test_a_flag_can_be_taken_away_and_given(change: str) -> None:
+    kind, flag = change.split(".")
+    for wanted in (True, False):
+        assert getattr(device("spyre", {change: wanted}).unit(kind), flag) is wanted
+    with pytest.raises(HeadraceError, match="'perhaps' is no value"):
+        device("spyre", {change: "perhaps"})

@@ -148,6 +148,20 @@ def step_by_step(image: Image, device: Device) -> Timing:
         return time(image, {}, device)
 
 
+@pytest.mark.long
+@settings(max_examples=250, deadline=None)
+@given(plans, st.integers(1, 24))
+def test_every_shortcut_at_once_changes_nothing_on_many_programs(plan: Plan, factor: int) -> None:
+    """Folding, solving ahead and jumping, against every core and every message by itself, twice."""
+    chip, image = program(Plan(**{**vars(plan), "tiles": tuple(n * factor for n in plan.tiles)}))
+    found = time(image, {}, chip.device)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "LOOKS", 0)
+        patch.setattr(rounds, "PATIENCE", 0)
+        assert same(found, time(image, {}, chip.device, is_folding=False))
+    assert same(found, time(image, {}, chip.device))
+
+
 @settings(max_examples=60, deadline=None)
 @given(plans)
 def test_solving_streams_ahead_changes_nothing(plan: Plan) -> None:

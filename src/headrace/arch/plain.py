@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     UnitAttr,
     f64,
+    i1,
     i64,
 )
 from xdsl.ir import Attribute, Operation
@@ -30,7 +31,7 @@ def plain(value: Attribute) -> Any:
     """Return an attribute as int, float, bool, str, list or dict; types and memory spaces by their names."""
     match value:
         case IntegerAttr():
-            return int(value.value.data)
+            return bool(value.value.data) if value.type == i1 else int(value.value.data)
         case IntAttr() | StringAttr():
             return value.data
         case FloatAttr():
@@ -70,7 +71,9 @@ def written(value: str, like: Attribute | None, kind: str) -> Attribute:
     Raises ValueError if the text is no value of that kind ("int", "float", "flag", "text", "name").
     """
     if kind == "flag":
-        return UnitAttr()
+        if value.lower() not in ("true", "false"):
+            raise ValueError(value)
+        return UnitAttr() if value.lower() == "true" else IntegerAttr.from_bool(False)
     if kind in ("text", "name"):
         return StringAttr(value)
     if isinstance(like, IntegerAttr):
