@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from headrace.arch.presets import device
 from headrace.ir.diagnostics import HeadraceError, Location
+from headrace.machine import trace
 from headrace.machine.image import Image, Index, Loop, Node, Symbol, VectorOp
 from headrace.machine.timing import time
-from headrace.machine.trace import chrome_trace
+from headrace.machine.trace import RATES, chrome_trace
 from tests.machine.timing_programs import Body, Chip, machine
 
 
@@ -36,8 +38,8 @@ def streamed(tiles: int = 12) -> tuple[Chip, Image]:
 def test_slices_of_a_track_follow_each_other() -> None:
     chip, image = streamed()
     traced = time(image, {}, chip.device, is_traced=True)
-    trace = json.loads(json.dumps(chrome_trace(traced, image, chip.device)))
-    events = trace["traceEvents"]
+    written = json.loads(json.dumps(chrome_trace(traced, image, chip.device)))
+    events = written["traceEvents"]
     tracks: dict[tuple[int, int], list[tuple[float, float]]] = {}
     for event in events:
         if event["ph"] == "X":
@@ -47,8 +49,8 @@ def test_slices_of_a_track_follow_each_other() -> None:
     for slices in tracks.values():
         assert all(a + length <= b + 1e-9 for (a, length), (b, _) in pairwise(slices))
         assert all(length > 0 and start + length <= end + 1e-9 for start, length in slices)
-    loads = [event for event in events if event["ph"] == "X" and event["name"] == "load"]
-    assert len(loads) == 12
+    loads = [event["name"] for event in events if event["ph"] == "X" and event["cat"] == "load"]
+    assert loads == [f"load @0 [{tile}]" for tile in range(12)]
 
 
 def test_counters_stand_apart_and_end_at_zero() -> None:
@@ -57,10 +59,81 @@ def test_counters_stand_apart_and_end_at_zero() -> None:
     events = chrome_trace(traced, image, chip.device)["traceEvents"]
     counters = [event for event in events if event["ph"] == "C"]
     assert {event["pid"] for event in counters} == {0}
+    counters = [event for event in counters if event["name"] == "transfers in flight"]
     assert max(event["args"]["load"] for event in counters) == 2
     assert counters[-1]["args"] == {"load": 0, "store": 0, "pull": 0}
     names = {event["args"]["name"] for event in events if event["name"] == "process_name"}
     assert names == {"counters", "core 0 (and 1 alike)"}
+
+
+def integral(events: list[dict[str, Any]], counter: str, part: str, clock_mhz: float) -> float:
+    points = [(e["ts"] * clock_mhz, e["args"][part]) for e in events if e["name"] == counter]
+    return sum(level * (after - now) for (now, level), (after, _) in pairwise(points))
+
+
+def test_rates_add_up_to_the_bytes_that_move() -> None:
+    chip, image = streamed()
+    traced = time(image, {}, chip.device, is_traced=True)
+    events = chrome_trace(traced, image, chip.device)["traceEvents"]
+    for counter, parts in RATES.items():
+        for part, name in parts.items():
+            if traced.bytes[name]:
+                moved = integral(events, counter, part, chip.device.clock_mhz)
+                assert moved == pytest.approx(traced.bytes[name], rel=0.01)
+
+
+def test_a_multicast_counts_once_in_the_rate_of_device_memory() -> None:
+    chip = Chip(machine(2), 2)
+    number = chip.group(0, 1)
+    chip.program("MNILU", lambda b: [b.load(1600, Index(number))])
+    for is_folding in (True, False):
+        traced = time(chip.image(), {}, chip.device, is_traced=True, is_folding=is_folding)
+        assert traced.bytes["ddr_read"] == 1600
+        assert sum(n for one in traced.intervals for name, n in one.bytes if name == "ddr_read") == 1600
+
+
+def test_queues_fill_as_far_as_they_are_deep_and_end_empty() -> None:
+    chip = Chip(machine(1, **{"l1lu->sfu.queue_depth": 3, "sfu->l1su.queue_depth": 1000}))
+    chip.program("L1LU", lambda b: [b.read(50, 64)])
+    chip.program("SFU", lambda b: [b.vector(50, 64, ops=9)])
+    chip.program("L1SU", lambda b: [b.write(50, 64)])
+    traced = time(chip.image(), {}, chip.device, is_traced=True)
+    fills = {(one.sender, one.receiver): one.levels for one in traced.fills}
+    levels = [level for _, level in fills["C0-l1lu-CL0", "C0-sfu-CL0"]]
+    assert max(levels) == 3 and min(levels) >= 0 and levels[-1] == 0
+    events = chrome_trace(traced, chip.image(), chip.device)["traceEvents"]
+    shown = [e["args"]["messages"] for e in events if e["name"] == "queue C0-l1lu-CL0 to C0-sfu-CL0"]
+    assert max(shown) == 3
+
+
+def test_every_core_is_shown_when_asked_for() -> None:
+    chip, image = streamed()
+    traced = time(image, {}, chip.device, is_traced=True)
+    few, every = (chrome_trace(traced, image, chip.device, is_whole) for is_whole in (False, True))
+    assert few["otherData"]["cores_shown"] == [0]
+    assert every["otherData"]["cores_shown"] == [0, 1]
+
+    def slices(trace: dict[str, Any], core: int) -> list[tuple[str, float, float]]:
+        found = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["pid"] == core + 1]
+        return [(e["name"], e["ts"], e["dur"]) for e in found]
+
+    assert slices(few, 0) == slices(every, 0) == slices(every, 1)
+
+
+def test_a_trace_of_many_different_cores_shows_as_many_as_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chip = Chip(machine(4), 4)
+    for core in range(4):
+        chip.program("MNILU", lambda b, core=core: [b.loop(10 + core, b.load(64))], [core])
+    traced = time(chip.image(), {}, chip.device, is_traced=True)
+    monkeypatch.setattr(trace, "EVENTS", 25)
+    events = chrome_trace(traced, chip.image(), chip.device)
+    assert events["otherData"]["cores_shown"] == [0, 1]
+    monkeypatch.setattr(trace, "EVENTS", 5)
+    events = chrome_trace(traced, chip.image(), chip.device)
+    names = [e["name"] for e in events["traceEvents"] if e["ph"] == "X"]
+    assert len(names) == 5 and names[0] == "load and 1 more @0 [0]"
 
 
 def test_a_trace_does_not_change_the_time() -> None:

@@ -51,6 +51,9 @@ def run(
         bool, typer.Option("--check", help="Sanitizer: races, unwritten reads, bounds, signals.")
     ] = False,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write a Chrome trace (JSON).")] = None,
+    trace_all: Annotated[
+        bool, typer.Option("--trace-all", help="Show every core in the trace, alike ones too.")
+    ] = False,
     html: Annotated[Path | None, typer.Option("--html", help="Write the report as a page.")] = None,
     without: Without = "",
     effort: Effort = 1,
@@ -85,7 +88,7 @@ def run(
         )
     if inputs is None and not quiet:
         print(f"inputs are seeded ({seed}); --inputs arrays.npz gives your own", file=sys.stderr)
-    _write(result, outputs, trace, html)
+    _write(result, outputs, trace, trace_all, html)
     _print(result, as_json, quiet)
     return 2 if result.findings and any(result.findings.values()) else 0
 
@@ -147,11 +150,11 @@ def _reference(
     return run_reference(kernel, arrays, seed, known, options)
 
 
-def _write(result: Run, outputs: Path | None, trace: Path | None, html: Path | None) -> None:
+def _write(result: Run, outputs: Path | None, trace: Path | None, trace_all: bool, html: Path | None) -> None:
     if outputs:
         write_arrays(outputs, result.outputs)
     if trace:
-        result.trace(trace)
+        result.trace(trace, trace_all)
     if html:
         from headrace.report.page import write_page
 

@@ -152,7 +152,7 @@ def _visit(program: Program, node: Copy, env: list[Any], members: Numbers) -> Vi
     for extent, stride in dims:
         offsets = (offsets[:, None] + np.arange(extent, dtype=np.int64) * stride).reshape(-1)
     starts = _values(box.base, env, members)
-    return Visit(program, node, side, _name(box), members, starts, run_bytes, offsets)
+    return Visit(program, node, side, buffer_name(box), members, starts, run_bytes, offsets)
 
 
 def _shape(box: Box, env: list[Any], members: Numbers) -> tuple[int, list[tuple[int, int]]]:
@@ -170,8 +170,8 @@ def _shape(box: Box, env: list[Any], members: Numbers) -> tuple[int, list[tuple[
     return length, outer
 
 
-def _name(box: Box) -> str:
-    """The run-time argument an address is made of, else the constant address of the view."""
+def buffer_name(box: Box) -> str:
+    """Return the run-time argument an address is made of, else the constant address of the view."""
     for index in (box.view_start, box.base):
         for symbol in sorted(index.symbols, key=lambda one: one.slot):
             if symbol.role == "argument":

@@ -90,8 +90,8 @@ def _facts(meta: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def write_trace(run: Run, path: Path) -> None:
-    """Write the Chrome trace of a run; HeadraceError for a run without timing."""
+def write_trace(run: Run, path: Path, is_whole: bool = False) -> None:
+    """Write the Chrome trace of a run, with every core if `is_whole`; HeadraceError without timing."""
     from headrace.machine.timing import time as simulate
     from headrace.machine.trace import chrome_trace
 
@@ -101,7 +101,8 @@ def write_trace(run: Run, path: Path) -> None:
     if not timing.intervals:
         values = {argument.name: 0 for argument in run.program.image.arguments} | dict(run.program.scalars)
         timing = simulate(run.program.image, values, run.program.device, is_traced=True)
-    write_text(path, json.dumps(chrome_trace(timing, run.program.image, run.program.device)))
+    trace = chrome_trace(timing, run.program.image, run.program.device, is_whole)
+    write_text(path, json.dumps(trace, separators=(",", ":")))
 
 
 def _files(program: Program) -> dict[str, str]:

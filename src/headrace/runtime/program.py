@@ -147,11 +147,11 @@ class Run:
 
         return summary_text(summary(self))
 
-    def trace(self, path: str | Path) -> None:
-        """Writes a Chrome trace of the run (chrome://tracing, Perfetto)."""
+    def trace(self, path: str | Path, is_whole: bool = False) -> None:
+        """Writes a Chrome trace of the run (chrome://tracing, Perfetto): of alike cores one, or all."""
         from headrace.runtime.artefact import write_trace
 
-        write_trace(self, Path(path))
+        write_trace(self, Path(path), is_whole)
 
 
 def open(folder: str | Path) -> Program:

@@ -82,7 +82,8 @@ class Transfer:
 
     `bytes` are what device memory or ring moves; `rate` is the unit's own ceiling in bytes per cycle;
     `group` holds the numbers of the multicast groups its members belong to, `members` the size of one;
-    `cores` is how far the source core of a ring pull is, `step` the direction it travels.
+    `cores` is how far the source core of a ring pull is, `step` the direction it travels; `name` says what
+    is moved.
     """
 
     side: str
@@ -97,6 +98,7 @@ class Transfer:
     step: int = 0
     ports: tuple[tuple[str, int], ...] = ()
     traffic: tuple[tuple[str, int], ...] = ()
+    name: str = field(default="", compare=False)
     where: Location = _where()
 
 

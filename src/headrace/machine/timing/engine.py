@@ -20,7 +20,7 @@ from headrace.machine.timing.inflight import InFlight
 from headrace.machine.timing.prices import Prices
 from headrace.machine.timing.rounds import Rounds
 from headrace.machine.timing.steady import SteadyStates
-from headrace.machine.timing.unit import Running, SimulatedUnit
+from headrace.machine.timing.unit import Running, SimulatedUnit, Slice
 from headrace.machine.timing.wiring import Wiring
 
 LOOKS = 200
@@ -52,6 +52,7 @@ class Engine:
         self.transfers = InFlight(self.wiring, groups, self._raise_signal, self._wake)
         self.transfers.is_traced = self.is_traced = is_traced
         self.is_recorded = is_recorded
+        self.fills: dict[int, list[tuple[int, int]]] = {}
         if is_recorded:
             for unit in self.units:
                 unit.record()
@@ -173,7 +174,8 @@ class Engine:
     def _finish(self, unit: SimulatedUnit, running: Running) -> None:
         stream = running.stream
         if self.is_traced:
-            unit.slices.append((running.began, unit.clock, stream.label, stream.where))
+            one = Slice(running.began, unit.clock, stream.label, "", stream.where, stream.bytes)
+            unit.slices.append(one)
         if unit.is_mover:
             unit.program.append((running.began, unit.clock, "busy"))
         unit.spend(stream.drain, "busy", stream)
@@ -237,6 +239,8 @@ class Engine:
                 if fifo.capacity is not None:
                     fifo.return_causes.append(_did(unit, running, fifo.returns[-1][0]))
             running.taken += 1
+            if self.is_traced:
+                self._note(fifo, fifo.returns[-1][0] if fifo.capacity is not None else running.start, -1)
             self._touch(fifo.sender, "space", fifo)
         return None
 
@@ -257,13 +261,19 @@ class Engine:
             if running.anchor is not None:
                 sent = _did(unit, running, running.start + offset)
                 fifo.arrival_causes.append(after(sent, arrival, unit, "latency", "queue"))
+            if self.is_traced:
+                self._note(fifo, running.start + offset, 1)
             running.given += 1
             self._touch(fifo.receiver, "input", fifo)
         return None
 
+    def _note(self, fifo: Fifo, time: int, change: int) -> None:
+        """A message enters or leaves a queue."""
+        self.fills.setdefault(fifo.number, []).append((time, change))
+
     def _look_ahead(self, unit: SimulatedUnit, running: Running) -> None:
         """Let the streams coupled to this one jump as far as can be told."""
-        if self.is_recorded:
+        if self.is_recorded or self.is_traced:
             return
         if unit.is_compute and running.left > 1 and running.looks < LOOKS and not running.is_led:
             running.looks += 1

@@ -16,7 +16,7 @@ from headrace.machine.timing.activities import Transfer
 from headrace.machine.timing.causes import Cause, after
 from headrace.machine.timing.fifo import Counter
 from headrace.machine.timing.fluid import UNIT, Fluid, Kind, ceiling
-from headrace.machine.timing.unit import Descriptor, SimulatedUnit
+from headrace.machine.timing.unit import Descriptor, SimulatedUnit, Slice
 from headrace.machine.timing.wiring import Wiring
 
 MOVED = {"read": "ddr_read", "write": "ddr_write", "ring": "ring"}
@@ -128,7 +128,8 @@ class InFlight:
         segments = {segment for descriptor in members for segment in self._segments(descriptor)}
         carried = sum(load for _, load in segments) if transfer.side == "ring" else 1
         name = MOVED[transfer.side]
-        self.moved[name] = self.moved.get(name, 0) + transfer.bytes * carried * count
+        members[0].moved = transfer.bytes * carried * count
+        self.moved[name] = self.moved.get(name, 0) + members[0].moved
         ports = {port for descriptor in members for port in self._ports(descriptor)}
         rates = [one.transfer.rate for one in members if one.transfer.rate is not None]
         resources = tuple(sorted(segments | ports, key=str))
@@ -142,7 +143,10 @@ class InFlight:
         alone = -(-transfer.bytes * UNIT // ceiling(transfer.rate)) if transfer.rate else taken
         unit.moves.append((descriptor.began, time, min(alone, taken)))
         if self.is_traced:
-            unit.slices.append((descriptor.began, time, LABELS[transfer.side], transfer.where))
+            shared = ((MOVED[transfer.side], descriptor.moved),)
+            label, name = LABELS[transfer.side], transfer.name
+            one = Slice(descriptor.began, time, label, name, transfer.where, transfer.traffic, shared)
+            unit.slices.append(one)
         unit.engine_free = time
         settled = time + transfer.latency if transfer.bytes else time
         unit.free_cause = moved = _moved(descriptor, alone, time)

@@ -34,8 +34,9 @@ class UnitTime:
 class Interval:
     """One slice of a track: from `start` to `end` (cycles), what it was, where it stands in the text.
 
-    `label` is "load", "store" or "pull" for a transfer, "read", "write" or "step" for a stream; `cores`
-    tells for how many alike cores the track stands.
+    `label` is "load", "store" or "pull" for a transfer, "read", "write" or "step" for a stream, `name` the
+    buffer that is moved; `cores` tells for how many alike cores the track stands. `bytes` are those of the
+    scratchpads (of one core), device memory and rings (of all alike cores).
     """
 
     track: str
@@ -44,12 +45,24 @@ class Interval:
     label: str
     cores: int = 1
     where: Location = Location()
+    name: str = ""
+    bytes: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Messages in a queue over time: [(cycles, messages from then on)], from one unit to another."""
+
+    sender: str
+    receiver: str
+    levels: tuple[tuple[float, int], ...]
 
 
 @dataclass(frozen=True)
 class Timing:
     """A timed run. `cycles` go from the first instruction to the last retired access.
 
+    `intervals`, `fills` and `alike` (the units each track stands for) are there when traced.
     `path` is the critical path, empty unless it was recorded; `counts` has an entry for each of `COUNTS`.
     """
 
@@ -58,6 +71,8 @@ class Timing:
     bytes: dict[str, int] = field(default_factory=dict)
     lx_peak_bytes: int = 0
     intervals: tuple[Interval, ...] = ()
+    fills: tuple[Fill, ...] = ()
+    alike: dict[str, tuple[str, ...]] = field(default_factory=dict)
     classes: int = 0
     cores: int = 0
     path: tuple[Link, ...] = ()

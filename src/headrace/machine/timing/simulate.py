@@ -13,7 +13,7 @@ from headrace.machine.timing.fold import fold
 from headrace.machine.timing.footprint import peak_bytes
 from headrace.machine.timing.path import critical_path
 from headrace.machine.timing.prices import Prices
-from headrace.machine.timing.result import BYTES, COUNTS, Interval, Timing, unit_times
+from headrace.machine.timing.result import BYTES, COUNTS, Fill, Interval, Timing, unit_times
 from headrace.machine.timing.ticks import TICKS, cycles
 
 
@@ -50,6 +50,8 @@ def time(
         {name: total[name] for name in BYTES},
         peak_bytes(image),
         _intervals(engines) if is_traced else (),
+        _fills(engines) if is_traced else (),
+        _alike(engines) if is_traced else {},
         max((len(engine.wiring.classes) for engine in engines), default=0),
         max((len(engine.wiring.class_of) for engine in engines), default=0),
         critical_path(engines) if is_recorded else (),
@@ -82,8 +84,48 @@ def _intervals(engines: list[Engine]) -> tuple[Interval, ...]:
     for engine in engines:
         for unit in engine.units:
             instances = engine.wiring.classes[unit.group].instances[unit.role]
-            for start, end, label, where in unit.slices:
-                begin, stop = (start + offset) / TICKS, (end + offset) / TICKS
-                found.append(Interval(instances[0].name, begin, stop, label, len(instances), where))
+            for one in unit.slices:
+                begin, stop = (one.start + offset) / TICKS, (one.end + offset) / TICKS
+                moved = (*one.traffic, *one.moved)
+                track = instances[0].name
+                found.append(
+                    Interval(track, begin, stop, one.label, len(instances), one.where, one.name, moved)
+                )
         offset += engine.end
     return tuple(found)
+
+
+def _fills(engines: list[Engine]) -> tuple[Fill, ...]:
+    """How full every queue was, schedules one after the other."""
+    changes: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    offset = 0
+    for engine in engines:
+        for fifo in engine.wiring.fifos.values():
+            if fifo.sender >= 0 and fifo.receiver >= 0:
+                ends = (_name(engine, fifo.sender), _name(engine, fifo.receiver))
+                noted = engine.fills.get(fifo.number, ())
+                changes.setdefault(ends, []).extend((time + offset, change) for time, change in noted)
+        offset += engine.end
+    found = []
+    for (sender, receiver), listed in changes.items():
+        level, levels = 0, dict[float, int]()
+        for time, change in sorted(listed):
+            level += change
+            levels[time / TICKS] = level
+        found.append(Fill(sender, receiver, tuple(levels.items())))
+    return tuple(found)
+
+
+def _alike(engines: list[Engine]) -> dict[str, tuple[str, ...]]:
+    """The units each simulated one stands for."""
+    return {
+        instances[0].name: tuple(instance.name for instance in instances)
+        for engine in engines
+        for one in engine.wiring.classes
+        for instances in one.instances.values()
+    }
+
+
+def _name(engine: Engine, number: int) -> str:
+    unit = engine.units[number]
+    return engine.wiring.classes[unit.group].instances[unit.role][0].name

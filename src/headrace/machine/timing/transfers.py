@@ -13,6 +13,7 @@ from headrace.machine.image import Group
 from headrace.machine.index import Index
 from headrace.machine.nodes import Copy, Read, Write
 from headrace.machine.nodes import Stream as Operand
+from headrace.machine.operands import buffer_name
 from headrace.machine.timing.access import access_cycles, touched_bytes, transfer_runs
 from headrace.machine.timing.activities import Body, Give, Peer, Phase, Stream, Take, Transfer
 from headrace.machine.timing.prices import Prices
@@ -63,6 +64,7 @@ def transfer(node: Copy, scope: Scope) -> Transfer:
         step,
         _ports(side, cores, scope),
         _traffic(node, side, scope),
+        buffer_name(remote) if remote is not None else "",
         node.where,
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from headrace.ir.diagnostics import Location
 from headrace.machine.timing.activities import Activity, Body, Repeat, Stream, Transfer
 from headrace.machine.timing.causes import NOWHERE, Cause, after
 from headrace.machine.timing.fifo import Counter, Fifo
@@ -29,8 +30,26 @@ class Descriptor:
     signals: list[tuple[Counter, int, int]] = field(default_factory=list)
     is_offered: bool = False
     began: int = 0
+    moved: int = 0
     cause: Cause | None = None
     signal_causes: list[Cause | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Something a unit did, for a trace: ticks, what, of which buffer, where in the text.
+
+    `traffic` has the bytes it moved by name, `moved` those of device memory or rings for all alike units
+    together (a multicast counts them at one of its members).
+    """
+
+    start: int
+    end: int
+    label: str
+    name: str
+    where: Location
+    traffic: tuple[tuple[str, int], ...] = ()
+    moved: tuple[tuple[str, int], ...] = ()
 
 
 Ready = tuple[list[tuple[Fifo, bool]], int, list[tuple[Fifo, int, int, int, int]]]
@@ -100,7 +119,7 @@ class SimulatedUnit:
         self.program: list[tuple[int, int, str]] = []
         self.moves: list[tuple[int, int, int]] = []
         self.skipped: dict[str, int] = {}
-        self.slices: list[tuple[int, int, str, Any]] = []
+        self.slices: list[Slice] = []
         self.cause: Cause | None = None
         self.settled_cause: Cause | None = None
         self.free_cause: Cause | None = None
