@@ -68,7 +68,7 @@ class Box:
     `times` and `run`. Where a layout is not linear `address` holds the byte address as an expression over
     `coordinates` (one symbol per dim of `times` + `run`) instead, and the strides are 0. `run` may be
     shorter than the vector it fills: the other lanes load as 0 and are not stored. `view_start` is where
-    the view behind the box begins.
+    the view behind the box begins, `buffer` what `headrace.buffer` calls it.
     """
 
     place: Place
@@ -80,6 +80,7 @@ class Box:
     address: Index | None = None
     coordinates: tuple[Symbol, ...] = ()
     view_start: Index = Index()
+    buffer: str = ""
 
     @property
     def itemsize(self) -> int:

@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 
 from headrace.machine.check.shadows import Plane, Region, Shadow
-from headrace.machine.image import Image, Place
+from headrace.machine.image import Image, Place, Resident
 from headrace.numbers.memory import Memory
 
 
 class Memories:
     """Finds the shadow of a memory.
 
-    `blank` are ranges of device memory that hold nothing before they are written.
+    `blank` are ranges of device memory that hold nothing before they are written. Of a scratchpad a schedule
+    finds what its `lx_in` names, or whatever the ones before it left where no schedule names anything.
     """
-
-    """Shadows of all memories; what survives a schedule, and what other components did to device memory."""
 
     def __init__(
         self, image: Image, memory: Memory, cells: dict[str, int], blank: Sequence[tuple[int, int]]
@@ -30,11 +29,17 @@ class Memories:
         self._others: dict[bool, Plane] = {}
         self._blank = blank
         self._memory = memory
+        self._is_declared = any(s.lx_in or s.lx_out for s in image.schedules)
+        self._buffers: dict[str, int] = {"": 0}
+        self._left: dict[tuple[str, int], Plane] = {}
         self._replaced: list[tuple[Region, np.ndarray[Any, Any]]] = []
 
     def next_schedule(self) -> None:
         """Everything before is complete."""
         self._shadows, self._noted, self._others = {}, [], {}
+        if self._is_declared:
+            self._left = {k: plane for k, plane in self._written.items() if k[0] != "global"}
+            self._written = {k: plane for k, plane in self._written.items() if k[0] == "global"}
 
     def enter(self) -> None:
         """A component starts; what the one before did to device memory is foreign now."""
@@ -66,13 +71,33 @@ class Memories:
             self._written[key] = plane
         return self._written[key]
 
-    def reside(self, place_name: str, owner: int, address: int, size: int) -> None:
-        """Bytes of a scratchpad hold something from an earlier call."""
-        key = (place_name, owner)
+    def buffer(self, name: str) -> int:
+        """A number for the name of a buffer; 0 for none."""
+        return self._buffers.setdefault(name, len(self._buffers))
+
+    def buffer_name(self, number: int) -> str:
+        """The name of a buffer with a number."""
+        return list(self._buffers)[number]
+
+    def reside(self, place_name: str, owner: int, resident: Resident, is_promised: bool) -> None:
+        """Bytes of a scratchpad are there; `is_promised`: as far as an earlier schedule wrote them."""
+        plane, cells = self._cells(place_name, owner, resident)
+        left = self._left.get((place_name, owner))
+        plane.cells[cells] = True if not is_promised else left is not None and left.cells[cells]
+
+    def lacks(self, place_name: str, owner: int, resident: Resident) -> int | None:
+        """The first byte of a resident range that nothing has written, or None."""
+        plane, cells = self._cells(place_name, owner, resident)
+        found = plane.cells[cells]
+        if found.all():
+            return None
+        return int(cells.start + found.argmin()) * self.cells["ct_local"]
+
+    def _cells(self, place_name: str, owner: int, resident: Resident) -> tuple[Plane, slice]:
         cell = self.cells["ct_local"]
-        plane = self._written_of(key, self.image.memory(place_name).size_bytes, cell)
+        plane = self._written_of((place_name, owner), self.image.memory(place_name).size_bytes, cell)
         assert plane is not None
-        plane.cells[address // cell : -(-(address + size) // cell)] = True
+        return plane, slice(resident.address // cell, -(-(resident.address + resident.bytes) // cell))
 
     def foreign(self, region: Region, is_write: bool) -> int | None:
         """A unit of another component that wrote (or, for a write, read) these bytes of device memory."""

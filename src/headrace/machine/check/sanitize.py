@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.ir.diagnostics import Location
 from headrace.machine.check.findings import Finding, Findings
 from headrace.machine.check.memories import Memories
 from headrace.machine.check.shadows import cell_bytes
@@ -20,8 +21,10 @@ from headrace.machine.execute.team import Team, new_team, partition
 from headrace.machine.image import (
     Box,
     Copy,
+    If,
     Image,
     Load,
+    Loop,
     Read,
     Receive,
     Schedule,
@@ -76,13 +79,36 @@ def _check_schedule(
     labels = _labels(schedule)
     trips: dict[tuple[int, int], list[int]] = {}
     chosen: dict[Any, list[int]] = {}
+    stuck: list[Finding] = []
+    has_ended = True
     for component in components(schedule):
-        found = _watch(image, schedule, component, memory, values, pads, findings, memories)
+        found, faults = _watch(image, schedule, component, memory, values, pads, findings, memories)
         trips |= found
+        has_ended &= not faults
+        stuck += [f for f in faults if f.category == "deadlocks"]
+        for fault in faults:
+            if fault.category != "deadlocks":
+                findings.add(fault)
+        if faults and _depends_on_data(schedule, component):
+            continue  # how often its loops run is known to where the run ended
         shape = tuple(component) if found else tuple(labels[n] for n in component)
         chosen.setdefault(shape, component)
     simulated = {n for component in chosen.values() for n in component}
-    run_skeleton(image, schedule, simulated, values, trips, findings)
+    if not run_skeleton(image, schedule, simulated, values, trips, findings):
+        for finding in stuck:
+            findings.add(finding)
+    if has_ended:
+        _check_promises(image, schedule, memories, findings)
+
+
+def _depends_on_data(schedule: Schedule, component: Sequence[int]) -> bool:
+    """Whether values from memory steer a unit of a component."""
+    return any(
+        isinstance(node, Loop | If) and node.is_data_dependent
+        for program in schedule.programs
+        if set(program.instances) & set(component)
+        for node in walk(program.body)
+    )
 
 
 def _watch(
@@ -94,8 +120,8 @@ def _watch(
     pads: Scratchpads,
     findings: Findings,
     memories: Memories,
-) -> dict[tuple[int, int], list[int]]:
-    """Runs one component; a fault ends it and is a finding."""
+) -> tuple[dict[tuple[int, int], list[int]], list[Finding]]:
+    """Runs one component: the data-dependent counts it took, and what ended it early."""
     run = WatchedRun(image, memory, values, pads, findings, memories, WATCHED)
     inside = set(component)
     teams: list[Team] = []
@@ -103,25 +129,44 @@ def _watch(
         for member, instance in enumerate(program.instances):
             if instance in inside:
                 teams.append(new_team(len(teams), program, [member], values))
+    faults: list[Finding] = []
     try:
         with np.errstate(all="ignore"):
             run.start(teams)
     except Fault as error:
         for d in error.diagnostics:
-            unit = next((i.name for i in image.instances if i.name in d.message.split()), "")
-            finding = Finding(error.category, d.message, unit, d.op, d.where or Finding.where)
-            findings.add(finding)
-    return run.trips
+            unit, message = run.at, f"{d.message}; {d.hint}" if d.hint else d.message
+            if error.category == "deadlocks":  # of all units, one diagnostic each
+                unit = d.message.removeprefix("deadlock: ").split()[0]
+            faults.append(Finding(error.category, message, unit, d.op or run.op, d.where or Location()))
+    return run.trips, faults
 
 
 def _reside(image: Image, schedule: Schedule, memories: Memories) -> None:
-    """Marks what earlier calls left in the scratchpads."""
+    """Marks what earlier calls left in scratchpads, and what earlier schedules wrote of their promises."""
     pad = next((m for m in image.memories if m.kind == "ct_local"), None)
     if pad is None:
         return
+    before = image.schedules[: image.schedules.index(schedule)]
+    promised = [r for s in before for r in s.lx_out]
     for resident in schedule.lx_in:
+        low, high = resident.address, resident.address + resident.bytes
+        is_promised = any(r.address < high and low < r.address + r.bytes for r in promised)
         for core in range(image.cores):
-            memories.reside(pad.name, core, resident.address, resident.bytes)
+            memories.reside(pad.name, core, resident, is_promised)
+
+
+def _check_promises(image: Image, schedule: Schedule, memories: Memories, findings: Findings) -> None:
+    """Every core that runs must leave behind what `lx_out` names."""
+    pad = next((m for m in image.memories if m.kind == "ct_local"), None)
+    if pad is None or not schedule.lx_out:
+        return
+    for core in sorted({image.instances[n].core for p in schedule.programs for n in p.instances}):
+        for resident in schedule.lx_out:
+            byte = memories.lacks(pad.name, core, resident)
+            if byte is not None:
+                text = f"core {core} leaves {resident.name} in {pad.name} with byte {byte} unwritten"
+                findings.add(Finding("uninitialised", text, f"C{core}", "func.func"), (resident, core))
 
 
 def _labels(schedule: Schedule) -> dict[int, Any]:
@@ -140,7 +185,7 @@ def _labels(schedule: Schedule) -> dict[int, Any]:
 
 
 def components(schedule: Schedule) -> list[list[int]]:
-    """Instances joined by signals, messages or a common scratchpad, in the order of the programs."""
+    """Instances joined by signals, messages, a scratchpad or a register file, in program order."""
     parent: dict[Any, Any] = {}
 
     def find(x: Any) -> Any:
@@ -158,9 +203,11 @@ def components(schedule: Schedule) -> list[list[int]]:
                 for a, b in zip(program.instances, program.numbers(peer), strict=True):
                     parent[find(a)] = find(b)
             for box in _boxes(node):
-                if box.place.kind == "ct_local":
-                    for a, core in zip(program.instances, program.numbers(box.place.owner), strict=True):
-                        parent[find(a)] = find(("core", core))
+                if box.place.kind == "global":
+                    continue
+                for a, owner in zip(program.instances, program.numbers(box.place.owner), strict=True):
+                    is_pad = box.place.kind == "ct_local"
+                    parent[find(a)] = find(("core", owner) if is_pad else owner)
     groups: dict[Any, list[int]] = {}
     for program in schedule.programs:
         for n in program.instances:

@@ -111,6 +111,7 @@ class Shadow:
         self.writes: dict[int, Plane] = {}
         self.written = written
         self.is_inverted = is_inverted
+        self.buffers: Plane | None = None
 
     def conflict(
         self, planes: dict[int, Plane], region: Region, me: int, rows: Array
@@ -150,10 +151,25 @@ class Shadow:
             return None
         return _byte(region, np.unravel_index(int(cells.argmin()), cells.shape))
 
-    def mark_written(self, region: Region) -> None:
-        """Notes that the bytes of a region hold something."""
+    def mark_written(self, region: Region, buffer: int = 0) -> None:
+        """Notes that the bytes of a region hold something, of the buffer with this number (0: of no name)."""
         if self.written is not None:
             self.written.set(region, self.cell, not self.is_inverted)
+        if buffer and self.buffers is None:
+            self.buffers = Plane(self.count, np.int16)
+        if self.buffers is not None:
+            self.buffers.set(region, self.cell, buffer)
+
+    def of_another(self, region: Region, buffer: int) -> tuple[int, int] | None:
+        """(byte, buffer) of a cell of the region that holds what was written as part of another buffer."""
+        if self.buffers is None or not buffer:
+            return None
+        cells = self.buffers.view(region, self.cell)
+        wrong = (cells != buffer) & (cells != 0)
+        if not wrong.any():
+            return None
+        at = np.unravel_index(int(wrong.argmax()), wrong.shape)
+        return _byte(region, at), int(cells[at])
 
 
 def stepwise(values: Array, region: Region) -> Array:

@@ -15,6 +15,7 @@ from typing import Any
 
 from headrace.machine.check.events import Burst, Event, Walk
 from headrace.machine.check.findings import Finding, Findings
+from headrace.machine.execute.stall import cycle_of
 from headrace.machine.image import Image, Schedule
 
 
@@ -211,8 +212,8 @@ def run_skeleton(
     scalars: dict[str, Any],
     trips: dict[tuple[int, int], list[int]],
     findings: Findings,
-) -> None:
-    """Adds a finding for every one of some instances that cannot end with the FIFOs the device has."""
+) -> bool:
+    """Adds a finding for every instance that cannot end with the FIFOs the device has; if there is any."""
     units = []
     for program in schedule.programs:
         for member, instance in enumerate(program.instances):
@@ -222,17 +223,32 @@ def run_skeleton(
                 units.append(Unit(instance, bursts))
     stuck = Skeleton(image, units).run()
     names = image.instances
-    waiting = {u.instance for u in stuck}
-    for unit in stuck:
+    partners = {u.instance: _partner(image, u) for u in stuck}
+    cycle = cycle_of(partners)
+    chain = " -> ".join(names[n].name for n in cycle)
+    for unit in sorted(stuck, key=lambda u: u.instance not in cycle):
         event = unit.at
         assert event is not None
         name = names[unit.instance].name
         text = f"{name} {_wish(event, names)}"
         if event.kind != "meet":
-            state = "waits itself" if event.peer in waiting else "has ended"
+            state = "waits itself" if event.peer in partners else "has ended"
             text += f", which {state}"
+        if unit.instance in cycle:
+            text += f"; cycle of waits: {chain}"
         finding = Finding("deadlocks", text, name, _OPS[event.kind], event.where)
         findings.add(finding, (unit.instance, event.where))
+    return bool(stuck)
+
+
+def _partner(image: Image, unit: Unit) -> int:
+    """The instance a stuck unit waits for: of a meeting the first member that is not there."""
+    event = unit.at
+    assert event is not None
+    if event.kind != "meet":
+        return event.peer
+    others = [m for m in image.groups[event.peer].members if m != unit.instance]
+    return others[0] if others else unit.instance
 
 
 _OPS = {

@@ -23,6 +23,7 @@ from headrace.machine.check.shadows import Region
 from headrace.machine.execute.access import Access
 from headrace.machine.execute.arenas import Scratchpads
 from headrace.machine.execute.exchange import Queue
+from headrace.machine.execute.faults import Category
 from headrace.machine.execute.run import Execution, Handler
 from headrace.machine.execute.team import Team
 from headrace.machine.image import (
@@ -72,7 +73,7 @@ class WatchedRun(Execution):
     ) -> None:
         super().__init__(image, memory, scalars, scratch)
         self.handlers = {**self.handlers, **handlers}
-        self.op = ""
+        self.op = self.at = ""
         self.findings = findings
         self.memories = memories
         self.local: dict[int, int] = {}
@@ -121,9 +122,36 @@ class WatchedRun(Execution):
         if len(rows):
             self.clock[team.ids[0]] = rows[-1].copy()
 
+    def _check_empty(self) -> None:
+        """Findings for messages and signals left over at the end, where the first of each was sent."""
+        for (me, peer), left in self.posted.items():
+            if left:
+                self._left_over("signals", me, peer, len(left), "dataflow.sync_send", left[0][2])
+        for pairs, queue in self.queues.items():
+            if queue.available:
+                me, peer = pairs[0]
+                chunk = queue.chunks[0]
+                tick = int(chunk.clocks[chunk.taken // len(chunk.parts)][self.local[me]])
+                self._left_over("fifo", me, peer, queue.available, "dataflow.send", self._place_of(me, tick))
+        self.counters[:] = 0
+
+    def _left_over(
+        self, category: Category, me: int, peer: int, count: int, op: str, where: Location
+    ) -> None:
+        what = "signals" if category == "signals" else "messages"
+        text = f"left over at the end: {count} {what} from {self._name(me)} to {self._name(peer)}"
+        self.findings.add(Finding(category, text, self._name(me), op, where))
+
+    def _place_of(self, instance: int, tick: int) -> Location:
+        """The op a unit was at with this tick."""
+        starts, places = self.log[instance]
+        return places[bisect_right(starts, tick) - 1]
+
     # ---- accesses ------------------------------------------------------------------------------------------
     def region(self, access: Access, env: Sequence[Any], trips: Sequence[int] = ()) -> Region:
-        """The bytes a single instance reaches through an access now."""
+        """The bytes a single instance reaches through an access now; a fault if they are not all there."""
+        if access.is_linear:
+            access.views(env, trips)
         if not access.is_linear:
             at = access.addresses(env)[0] - int(access.owners[0])
             return Region(0, (), (), 0, access.dtype.itemsize, at)
@@ -150,9 +178,15 @@ class WatchedRun(Execution):
             return
         me, place = team.ids[0], access.box.place
         k = self.local[me]
-        shadow = self.memories.of(place, int(access.owners[0]) // max(access.arena.size, 1))
+        owner = int(access.owners[0]) // max(access.arena.size, 1)
+        shadow = self.memories.of(place, owner)
         self._check_alignment(team, access, region, where)
         verb = "writes" if is_write else "reads"
+        if place.kind == "register" and owner != me:
+            text = (
+                f"{self._name(me)} {verb} {place.name} of {self._name(owner)}: a register file has one user"
+            )
+            self.findings.add(Finding("races", text, self._name(me), self.op, where), (where, place.name))
         found = shadow.conflict(shadow.writes, region, k, rows)
         if found is not None:
             self._race(team, place, where, found, f"{verb} {{}} not ordered after the write of {{}}")
@@ -167,13 +201,21 @@ class WatchedRun(Execution):
                 self.findings.add(
                     Finding("uninitialised", text, self._name(me), self.op, where), (where, place.name)
                 )
+            other = shadow.of_another(region, self.memories.buffer(access.box.buffer))
+            if other is not None:
+                names = access.box.buffer, self.memories.buffer_name(other[1])
+                text = f"{self._name(me)} reads byte {other[0]} of {place.name} as buffer {names[0]}"
+                text += f", which holds what was written as buffer {names[1]}"
+                self.findings.add(
+                    Finding("uninitialised", text, self._name(me), self.op, where), (where, *names)
+                )
         self._check_foreign(team, place, region, where, verb, is_write)
         if is_write and place.kind == "global":
             self.memories.keep(region)
         ticks = rows[:, k]
         shadow.stamp(shadow.writes if is_write else shadow.reads, region, k, ticks)
         if is_write:
-            shadow.mark_written(region)
+            shadow.mark_written(region, self.memories.buffer(access.box.buffer))
 
     def unfenced(self, team: Team, access: Access, region: Region, where: Location, is_write: bool) -> None:
         """Checks a copy against the unit's own earlier copies that may still be in flight."""
@@ -222,8 +264,7 @@ class WatchedRun(Execution):
     ) -> None:
         unit, tick, byte = found
         me, other = team.ids[0], list(self.local)[unit]
-        starts, places = self.log[other]
-        there = places[bisect_right(starts, tick) - 1]
+        there = self._place_of(other, tick)
         what = text.format(f"byte {byte} of {place.name}", self._name(other))
         finding = Finding("races", f"{self._name(me)} {what}", self._name(me), self.op, where, there)
         self.findings.add(finding, (where, there, place.name))

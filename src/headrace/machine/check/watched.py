@@ -172,7 +172,7 @@ def _named(handler: Handler) -> Handler:
     """The handler, with the op's name known to the findings made meanwhile."""
 
     def run_node(run: Any, team: Team, node: Any) -> bool:
-        run.op = op_name(node)
+        run.op, run.at = op_name(node), run.image.instances[team.ids[0]].name
         return handler(run, team, node)
 
     return run_node

@@ -69,7 +69,7 @@ def box(op: Operation, view: View, subscripts: Sequence[Index], window: Window) 
         dims = [Dim(e, 0) for e in extents]
         return Box(
             view.place, _at_zero(address, coordinates), tuple(dims[:count]), tuple(dims[count:]), view.dtype,
-            limits, address, coordinates, view.base,
+            limits, address, coordinates, view.base, view.buffer,
         )  # fmt: skip
     base, strides = split
     dims = [Dim(e, s) for e, s in zip(extents, strides, strict=True)]
@@ -81,6 +81,7 @@ def box(op: Operation, view: View, subscripts: Sequence[Index], window: Window) 
         view.dtype,
         limits,
         view_start=view.base,
+        buffer=view.buffer,
     )
 
 

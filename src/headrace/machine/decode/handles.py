@@ -105,8 +105,8 @@ class Handles:
         if memory is None or not isinstance(unit, UnitHandle):
             fault(op, f"unit has no local memory {name}")
         space = _KINDS.get(memory.kind, "register")
-        owner = self.instances[unit.number].core if space == "ct_local" else -1
-        return MemoryHandle(space, memory.name, 0 if space == "global" else owner)
+        owners = {"global": 0, "ct_local": self.instances[unit.number].core, "register": unit.number}
+        return MemoryHandle(space, memory.name, owners[space])
 
     def word_bytes(self, instance: int, kind: str) -> int:
         """Bytes of a word of a unit for a memory kind, 64 where the device file says nothing."""

@@ -19,7 +19,7 @@ class UnitHandle:
 
 @dataclass(frozen=True)
 class MemoryHandle:
-    """A memory: "global", "ct_local" of core `owner`, or "register" (owner -1: of whoever uses it)."""
+    """A memory: "global", "ct_local" of core `owner`, "register" of unit `owner` (-1: of its user)."""
 
     kind: str
     name: str
@@ -83,7 +83,7 @@ class View:
     """Memory seen as a tensor: element (i, ...) is at byte `base` + layout(i, ...) x itemsize.
 
     A size of -1 is a run-time value. With `pages` the shift of the first page that holds the position is
-    added; a position in none of them has no byte.
+    added; a position in none of them has no byte. `buffer` is what `headrace.buffer` calls it.
     """
 
     place: Place
@@ -92,3 +92,4 @@ class View:
     layout: AffineMap
     shape: tuple[int, ...]
     pages: tuple[Page, ...] = ()
+    buffer: str = ""

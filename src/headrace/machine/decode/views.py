@@ -10,7 +10,7 @@ from xdsl.ir.affine import AffineMap
 
 from headrace.machine.decode.affine import apply_map, ranges
 from headrace.machine.decode.meanings import MemoryHandle, Page, PerInstance, View, Words
-from headrace.machine.decode.reading import affine_map, attribute, dtype_of, fault, shape_of
+from headrace.machine.decode.reading import affine_map, attribute, dtype_of, fault, shape_of, text
 from headrace.machine.image import Index, Place
 from headrace.numbers.dtypes import itemsize
 
@@ -42,7 +42,7 @@ def paged(decoder: ProgramDecoder, op: Operation) -> None:
             shift = shift - apply_map(view.layout, corner)[0] * itemsize(view.dtype)
         pages.append(Page(tuple(k or 0 for k in low), tuple(k or 0 for k in high), shift))
     decoder.env[op.results[0]] = View(
-        view.place, view.base, view.dtype, view.layout, view.shape, tuple(pages)
+        view.place, view.base, view.dtype, view.layout, view.shape, tuple(pages), view.buffer
     )
 
 
@@ -54,7 +54,7 @@ def _view(decoder: ProgramDecoder, op: Operation) -> View:
     shape = shape_of(result.type)
     layout = affine_map(op, "layout_map")
     _check_layout(op, layout, shape)
-    return View(place, base, dtype, layout, shape)
+    return View(place, base, dtype, layout, shape, buffer=text(op, "headrace.buffer"))
 
 
 def _check_layout(op: Operation, layout: AffineMap, shape: Sequence[int]) -> None:
@@ -85,5 +85,7 @@ def _place(decoder: ProgramDecoder, op: Operation, value: SSAValue) -> Place:
     if not all(isinstance(i, MemoryHandle) and i.kind == first.kind for i in items):
         fault(op, "a view needs a memory handle")
     if first.kind == "register":
-        return Place("register", first.name, decoder.builder.table(decoder.builder.instances))
+        mine = decoder.builder.instances
+        owners = [me if i.owner < 0 else i.owner for i, me in zip(items, mine, strict=True)]
+        return Place("register", first.name, decoder.builder.table(owners))
     return Place(first.kind, first.name, decoder.builder.table([i.owner for i in items]))

@@ -19,7 +19,7 @@ def explain(run: Execution) -> list[Diagnostic]:
     for team in run.teams:
         peer, what, where = _waiting(run, team)
         waits[team.ids[0]] = (peer, what, where)
-    cycle = _cycle({a: b for a, (b, _, _) in waits.items()})
+    cycle = cycle_of({a: b for a, (b, _, _) in waits.items()})
     chain = " -> ".join(names[n].name for n in cycle)
     out = []
     for n in sorted(waits, key=lambda n: n not in cycle):
@@ -55,7 +55,7 @@ def _needs(node: Node) -> tuple[Index | None, str]:
     return None, ""
 
 
-def _cycle(waits: dict[int, int]) -> list[int]:
+def cycle_of(waits: dict[int, int]) -> list[int]:
     """The instances of a cycle of waits, the first one repeated at the end; empty if there is none."""
     for start in waits:
         seen: list[int] = []

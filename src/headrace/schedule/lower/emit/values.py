@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
@@ -211,11 +212,11 @@ class ProgramValues:
             shape, strides = memory.shape, memory.strides
             if buffer.copies > 1:
                 shape, strides = (buffer.copies, *shape), (buffer.stride, *strides)
-            where = "lx"
+            where, name = "lx", buffer.name
         else:
-            start, shape, strides, where = memory.start, memory.shape, memory.strides, "hbm"
+            start, shape, strides, where, name = memory.start, memory.shape, memory.strides, "hbm", ""
         is_invariant = self._is_invariant(start)
-        key = (None if is_invariant else self.here, where, start, memory.dtype, shape, strides)
+        key = (None if is_invariant else self.here, where, name, start, memory.dtype, shape, strides)
         found = self._views.get(key)
         if found is None:
             operands = [self.memory(where), self.value(start)]
@@ -223,6 +224,8 @@ class ProgramValues:
             op = make(
                 "dataflow.get_logical_memory_view", operands, [memref(memory.dtype, tuple(shape))], layout
             )
+            if name:
+                op.attributes["headrace.buffer"] = StringAttr(name)
             found = self._views[key] = self.emit(op, is_invariant=is_invariant).results[0]
             hint = (buffer.name if buffer is not None else memory.argument or "memory").replace(".", "_")
             found.name_hint = hint

@@ -1,0 +1,1 @@
+"""Faults put into correct DFIR programs, random interleavings that show which matter, and who finds them."""

@@ -1,0 +1,46 @@
+"""How many mutants of each class change a result, and how many of those are caught."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tests.mutants.interleaving import Order
+from tests.mutants.judge import Verdict, judge, mutants, outcome
+from tests.mutants.mutators import CLASSES
+from tests.mutants.subjects import Subject
+
+HEAD = ("class", "mutants", "change the result", "sanitizer", "verifier", "alike in all orders")
+
+
+def verdicts(subjects: Iterable[Subject], per_class: int, seed: int = 0) -> list[Verdict]:
+    """Every mutant of some subjects, judged."""
+    found = []
+    for subject in subjects:
+        wanted = outcome(subject, subject.image, Order(0), 0)
+        assert wanted is not None, subject.name
+        found += [judge(subject, *made, wanted) for made in mutants(subject, per_class, seed)]
+    return found
+
+
+def missed(found: Sequence[Verdict], by: str) -> list[str]:
+    """The mutants that change a result without an objection of "sanitized" or "verified"."""
+    return [f"{v.subject}: {v.kind}: {v.change}" for v in found if v.is_changing and not getattr(v, by)]
+
+
+def table(found: Sequence[Verdict]) -> str:
+    """The rates as Markdown; "alike in all orders" counts mutants with one other result in all orders."""
+    rows = []
+    for kind in (*CLASSES, "all"):
+        mine = [v for v in found if kind in (v.kind, "all")]
+        changing = [v for v in mine if v.is_changing]
+        caught = [
+            _rate(sum(bool(getattr(v, by)) for v in changing), len(changing))
+            for by in ("sanitized", "verified")
+        ]
+        rows.append((kind, str(len(mine)), str(len(changing)), *caught, str(sum(v.is_lawful for v in mine))))
+    lines = [HEAD, ("---",) * len(HEAD), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _rate(part: int, whole: int) -> str:
+    return f"{part} of {whole} ({100 * part / whole:.1f} %)" if whole else "–"
