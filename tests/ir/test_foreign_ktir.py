@@ -153,6 +153,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     },
     "a future without groups": (between(future="<(tensor<4xf32>), §affine_set<(g) : (g == 0)>>"), "expected 'groups'", ""),
     "a yield without types": (between(given="%x").replace("ktdp.yield_partial %x\n}", "ktdp.yield_partial %x\n§}"), "expected ':' and the types of the values", ""),
+    "a constant in a resource": (function("%c = arith.constant §dense_resource<blob> : tensor<2xf32>") + '{-# dialect_resources: {builtin: {blob: "0x040000000000803F00000040"}} #-}', "the bytes of resources are not read", "dense<"),
     "an end that is missing": (function(V) + "§{-# dialect_resources", "file metadata without an end", "#-}"),
 }  # fmt: skip
 

@@ -321,6 +321,10 @@ class TextParser(Parser):
         if token.kind is Kind.BARE_IDENT:
             if token.text in ("affine_map", "affine_set"):
                 return self._affine_attribute(token.text, token.span.start)
+            if token.text == "dense_resource":
+                self.refuse(
+                    "the bytes of resources are not read", "write the numbers, as in dense<[1.0, 2.0]>"
+                )
             if token.text == "sparse":
                 self._consume_token()
                 return SparseElementsAttr.parse_after_keyword(self)

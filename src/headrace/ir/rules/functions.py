@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from xdsl.dialects.builtin import IntAttr
+from xdsl.dialects.builtin import IntAttr, ModuleOp
 
-from headrace.ir.arguments import grid
+from headrace.ir.arguments import functions, grid
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.rules.scope import Rule, Scope, error, function_of, warning
 
@@ -59,4 +59,30 @@ def _tile_id(_: Scope, op: Any) -> Iterator[Diagnostic]:
         )
 
 
-FUNCTIONS: dict[str, Rule] = {"func.func": _function, "ktdp.get_compute_tile_id": _tile_id}
+def _call(_: Scope, op: Any) -> Iterator[Diagnostic]:
+    """No function comes back to itself: every tile runs the whole of its function once."""
+    caller = function_of(op)
+    module = None if caller is None else caller.parent_op()
+    if caller is None or not isinstance(module, ModuleOp):
+        return
+    bodies = {f.sym_name.data: f for f in functions(module)}
+    ahead, seen = [_callee(op)], set[str]()
+    while ahead:
+        name = ahead.pop()
+        if name == caller.sym_name.data:
+            yield error(op, f"@{name} calls itself", "write a loop")
+            return
+        if name in bodies and name not in seen:
+            seen.add(name)
+            ahead += [_callee(inner) for inner in bodies[name].walk() if inner.name == "func.call"]
+
+
+def _callee(op: Any) -> str:
+    return str(op.callee.root_reference.data)
+
+
+FUNCTIONS: dict[str, Rule] = {
+    "func.call": _call,
+    "func.func": _function,
+    "ktdp.get_compute_tile_id": _tile_id,
+}

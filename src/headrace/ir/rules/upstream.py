@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.rules.scope import Rule, Scope, error
+from headrace.ir.upstream.linalg import named
 from headrace.ir.upstream.patch import bit_width, element
 
 
@@ -170,7 +171,27 @@ def _while(_: Scope, op: Any) -> Iterator[Diagnostic]:
             yield error(op, f"{what} {_types(given)} where the loop has {_types(wanted)}")
 
 
-def _fill(_: Scope, op: Any) -> Iterator[Diagnostic]:
+def _destination(_: Scope, op: Any) -> Iterator[Diagnostic]:
+    """A linalg op on tensors gives its outs, changed."""
+    wanted = [v.type for v in op.outputs if isinstance(v.type, TensorType)]
+    given = [r.type for r in op.results]
+    if given != wanted:
+        yield error(
+            op,
+            f"gives {_types(given)} for outs of {_types(wanted)}",
+            "the results have the types of the outs",
+        )
+
+
+def _linalg_index(_: Scope, op: Any) -> Iterator[Diagnostic]:
+    nest = op.parent_op()
+    loops = len(nest.iterator_types) if nest is not None and nest.name == "linalg.generic" else None
+    if loops is not None and not 0 <= op.dim.value.data < loops:
+        yield error(op, f"dim {op.dim.value.data} of {loops} loops")
+
+
+def _fill(scope: Scope, op: Any) -> Iterator[Diagnostic]:
+    yield from _destination(scope, op)
     for value, target in zip(op.inputs, op.outputs, strict=False):
         if value.type != element(target.type):
             yield error(
@@ -178,17 +199,20 @@ def _fill(_: Scope, op: Any) -> Iterator[Diagnostic]:
             )
 
 
-def _generic(_: Scope, op: Any) -> Iterator[Diagnostic]:
+def _generic(scope: Scope, op: Any) -> Iterator[Diagnostic]:
+    yield from _destination(scope, op)
     yields, wanted = [v.type for v in op.body.block.last_op.operands], [element(v.type) for v in op.outputs]
     if yields != wanted:
         yield error(op, f"the body yields {_types(yields)}, the outs hold {_types(wanted)}")
 
 
 UPSTREAM: dict[str, Rule] = {
+    **{op.name: _destination for op in named.OPS},
     "arith.extf": _extf,
     "arith.truncf": _truncf,
     "linalg.fill": _fill,
     "linalg.generic": _generic,
+    "linalg.index": _linalg_index,
     "scf.for": _for,
     "scf.if": _if,
     "scf.while": _while,
