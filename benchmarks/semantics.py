@@ -1,8 +1,9 @@
 """Time of the reference engine over direct NumPy, and of what precedes it: `headrace bench semantics`.
 
-A ratio divides the least of five runs of a kernel by the least of five of NumPy on the whole tensors (same
-element types, f32 BLAS for f16 products), taken in turns in one process; both count this process's CPU time,
-one BLAS thread, so that other work on the machine disturbs them less. Start times are wall clock.
+A ratio divides the least of five runs or more of a kernel by the least of as many of NumPy on the whole
+tensors (same element types, f32 BLAS for f16 products), taken in turns in one process; both count this
+process's CPU time, one BLAS thread, so that other work on the machine disturbs them less. Start times are
+wall clock.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from headrace.runtime.kernel import Kernel
 from headrace.semantics.batched import interpret
 
 RUNS = 5
+SPENT = 0.4
+"""Seconds after which a short kernel has run often enough."""
 ROWS = {"1 MiB": {"rows": 512, "columns": 1024}, "16 MiB": {"rows": 4096, "columns": 2048}}
 ROW_KERNELS = ("vector_add", "broadcast_add", "softmax", "rmsnorm", "layernorm", "transpose")
 CASES: list[tuple[str, str, dict[str, Any]]] = [
@@ -100,9 +103,11 @@ def measure(
     values = {**default_scalars(kernel, scalars or {}), **binding.values(arguments)}
     arrays = {**binding.outputs(memory), **(given or {}), **(scalars or {})}
     ours = theirs = math.inf
-    for _ in range(RUNS):
-        ours = min(ours, _seconds(lambda: interpret(kernel.module, memory, values)))
-        theirs = min(theirs, _seconds(lambda: direct(arrays)))
+    done, spent = 0, 0.0
+    while done < RUNS or (spent < SPENT and done < 10 * RUNS):
+        one = _seconds(lambda: interpret(kernel.module, memory, values))
+        other = _seconds(lambda: direct(arrays))
+        ours, theirs, done, spent = min(ours, one), min(theirs, other), done + 1, spent + one + other
     binding.release(memory)
     return ours, theirs
 

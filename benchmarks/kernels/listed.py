@@ -169,7 +169,7 @@ def _ids(*values: int) -> Array:
     return np.array(values, np.int32)
 
 
-_RING = {64: 65536}
+_WIDE = {64: 262144}
 _SWIGLU = {16: 256, 64: 512, 128: 1024}
 LISTED: dict[str, Listed] = {
     "attention_pv": Listed(
@@ -184,44 +184,44 @@ LISTED: dict[str, Listed] = {
         },
     ),
     "copy_column_split": Listed(
-        {64: 65536, 32: 32768, 96: 98304},
-        lambda g: {"left": g["x"][:, :65536].copy(), "right": g["x"][:, 65536:].copy()},
+        {64: 262144, 32: 131072, 96: 393216},
+        lambda g: {"left": g["x"][:, :262144].copy(), "right": g["x"][:, 262144:].copy()},
     ),
-    "copy_dynamic": Listed(_RING, lambda g: {"y": np.concatenate([g["top"], g["bottom"]])}, scalars={"m": 8}),
-    "copy_row_merge": Listed(_RING, lambda g: {"y": np.concatenate([g["top"], g["bottom"]])}),
-    "extract_slice_dynamic": Listed({64: 65536, 16: 16384, 48: 49152}, _extract_slice),
+    "copy_dynamic": Listed(_WIDE, lambda g: {"y": np.concatenate([g["top"], g["bottom"]])}, scalars={"m": 8}),
+    "copy_row_merge": Listed(_WIDE, lambda g: {"y": np.concatenate([g["top"], g["bottom"]])}),
+    "extract_slice_dynamic": Listed({64: 524288, 16: 131072, 48: 393216}, _extract_slice),
     "gather_two_indices": Listed(
-        {64: 32768, 512: 262144, 384: 196608},
+        {64: 65536, 512: 524288, 384: 393216},
         lambda g: {"y": g["table"][np.ix_(g["a"], g["b"])]},
         integers={"a": _ids(7, 0, 3, 3), "b": _ids(1, 6, 2, 2, 0, 7)},
     ),
-    "indexed_add": Listed({64: 32768}, _indexed_add, integers={"ids": _ids(9, 0, 9, 3, 4, 9, 1, 0)}),
+    "indexed_add": Listed({64: 131072}, _indexed_add, integers={"ids": _ids(9, 0, 9, 3, 4, 9, 1, 0)}),
     "layernorm": Listed({16: 4096}, _layernorm, {"grid = [4]": "grid = [1024]"}),
     "matmul_2d": Listed(
         {128: 1024, 64: 512, 32: 512, 16: 256}, lambda g: {"y": _half(_f32(g["a"]) @ _f32(g["b"]))}
     ),
     "nested_loops": Listed(
-        {64: 16384, 32: 8192, 512: 131072},
+        {64: 65536, 32: 32768, 512: 524288},
         lambda g: {"sum": g["x"].sum(axis=(0, 1)), "largest": g["x"].max(axis=(0, 1))},
     ),
     "paged_attention": Listed(
-        {16: 1024, 1024: 65536},
+        {16: 4096, 1024: 262144},
         _paged_attention,
-        integers={"pages": _ids(6, 1, 3, 0, 7, 2).reshape(2, 3), "lengths": _ids(2900, 1500)},
+        integers={"pages": _ids(6, 1, 3, 0, 7, 2).reshape(2, 3), "lengths": _ids(11600, 6000)},
     ),
     "paged_copy": Listed(
-        {64: 8192, 1024: 131072},
+        {64: 32768, 1024: 524288},
         lambda g: {"y": g["cache"][g["pages"]]},
         integers={"pages": _ids(5, 2, 7, 0)},
     ),
-    "paged_write": Listed({64: 65536, 256: 262144}, _paged_write, integers={"pages": _ids(5, 2, 7, 0)}),
-    "reduce_generic": Listed({16: 1024, 64: 1024}, _reduce_generic),
-    "reduce_kinds": Listed({64: 16384}, _reduce_kinds),
-    "ring_reduce": Listed(_RING, lambda g: {"y": np.tile(g["x"].sum(axis=0), (8, 1))}),
-    "ring_reduce_loop": Listed({64: 16384, 512: 131072}, _ring_loop),
-    "ring_shift": Listed(_RING, lambda g: {"y": np.tile(g["x"].sum(axis=0), (8, 1))}),
+    "paged_write": Listed({64: 131072, 256: 524288}, _paged_write, integers={"pages": _ids(5, 2, 7, 0)}),
+    "reduce_generic": Listed({16: 2048, 64: 2048}, _reduce_generic),
+    "reduce_kinds": Listed({64: 131072}, _reduce_kinds),
+    "ring_reduce": Listed(_WIDE, lambda g: {"y": np.tile(g["x"].sum(axis=0), (8, 1))}),
+    "ring_reduce_loop": Listed({64: 65536, 512: 524288}, _ring_loop),
+    "ring_shift": Listed(_WIDE, lambda g: {"y": np.tile(g["x"].sum(axis=0), (8, 1))}),
     "rmsnorm_2x2": Listed(
-        {8: 4096, 4: 2048},
+        {8: 16384, 4: 8192},
         lambda g: _rmsnorm(_f32(np.concatenate([g["left"], g["right"]], axis=1)), g["w"]),
     ),
     "rmsnorm_4x1": Listed(
@@ -229,18 +229,18 @@ LISTED: dict[str, Listed] = {
     ),
     "rope_4x2": Listed({8: 1024}, _rope, {"grid = [4, 2]": "grid = [4, 256]"}),
     "scalar_broadcast": Listed(
-        _RING, lambda g: {"y": g["x"] * np.float16(g["scale"]) + g["shift"]}, scalars={"scale": 1.5}
+        _WIDE, lambda g: {"y": g["x"] * np.float16(g["scale"]) + g["shift"]}, scalars={"scale": 1.5}
     ),
-    "scatter": Listed(_RING, _scatter, integers={"ids": _ids(9, 0, 15, 3, 4, 8, 1, 12)}),
+    "scatter": Listed(_WIDE, _scatter, integers={"ids": _ids(9, 0, 15, 3, 4, 8, 1, 12)}),
     "sdpa_2d": Listed({32: 2048, 8: 512}, _sdpa),
     "softmax_wide": Listed(
         {8: 1024}, lambda g: {"y": _half(_softmax(_f32(g["x"])))}, {"grid = [4]": "grid = [512]"}
     ),
     "swiglu_1": Listed(_SWIGLU, _swiglu),
     "swiglu_4": Listed({**_SWIGLU, 32: 256}, _swiglu),
-    "tile_control": Listed({64: 131072}, _tile_control),
+    "tile_control": Listed({64: 524288}, _tile_control),
     "vector_add_dynamic": Listed(
-        {64: 65536, 256: 262144}, lambda g: {"y": g["a"] + g["b"]}, scalars={"n": 2**20}
+        {64: 65536, 256: 262144}, lambda g: {"y": g["a"] + g["b"]}, scalars={"n": 2**21}
     ),
 }
 """Every kernel of tests/kernels by name."""

@@ -33,7 +33,7 @@ from headrace.semantics.report import Report
 __all__ = ["Options", "Report", "interpret", "why_not"]
 
 Array = np.ndarray[Any, Any]
-CACHED_BYTES = 2**18
+CACHED_BYTES = 2**20
 """Rows of tiles that run together take about this much per tensor, so that what is live stays in a cache."""
 JOINED_BYTES = 2**25
 """The same where tiles share the operands of a matrix product, which is worth more than the cache."""

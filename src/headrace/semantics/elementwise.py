@@ -21,12 +21,18 @@ Function = Callable[..., Any]
 
 def maximum(a: Array, b: Array) -> Array:
     """The larger of two floats, NaN if either is NaN, +0 above -0."""
-    return np.where((a == 0) & (b == 0), np.where(np.signbit(a), b, a), np.maximum(a, b))
+    best: Array = np.asarray(np.maximum(a, b))
+    if best.all():  # no zero among them: the usual case, and a quick one
+        return best
+    return np.where((a == 0) & (b == 0), np.where(np.signbit(a), b, a), best)
 
 
 def minimum(a: Array, b: Array) -> Array:
     """The smaller of two floats, NaN if either is NaN, -0 below +0."""
-    return np.where((a == 0) & (b == 0), np.where(np.signbit(a), a, b), np.minimum(a, b))
+    best: Array = np.asarray(np.minimum(a, b))
+    if best.all():
+        return best
+    return np.where((a == 0) & (b == 0), np.where(np.signbit(a), a, b), best)
 
 
 def _but_nan(of: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:

@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from headrace.numbers.dtypes import numpy_dtype
-from headrace.semantics.access import OutOfBounds, Tile, read, store, write
+from headrace.semantics.access import OutOfBounds, Tile, read, write
 from headrace.semantics.affine import evaluate
 from headrace.semantics.batches.boxes import boxes, coordinates, cover, pieces
 from headrace.semantics.batches.frame import BatchFrame, NotBatchable
@@ -49,14 +49,16 @@ def _integers(value: Any) -> Any:
 
 
 def load_all(frame: BatchFrame, op: Operation) -> Sequence[Any]:
-    """The tensors of `ktdp.load`, one row per tile."""
+    """The tensors of `ktdp.load`, one row per tile; one for all of them when they load the same."""
     tile: Tile = frame.get(op.operands[0])
+    count = frame.count if op.operands[0] in frame.varying else 1
     try:
-        out = _loaded(tile, frame.count, frame.launch.options.bounds == "strict")
+        out = _loaded(tile, count, frame.launch.options.bounds == "strict")
     except OutOfBounds as error:
         raise outside(frame, op, error) from None
     if is_global(tile):
-        frame.launch.report.read_bytes += out.nbytes
+        frame.launch.report.read_bytes += out.nbytes // count * frame.count
+    out = out if op.operands[0] in frame.varying else out.reshape(tile.shape)
     return [typed(frame, op, out, tile.base.dtype, element_type(op.results[0].type))]
 
 
@@ -89,7 +91,7 @@ def store_all(frame: BatchFrame, op: Operation) -> Sequence[Any]:
         if op.operands[1] in frame.varying:
             _store(tile, values, frame.count, is_strict)
         else:
-            store(tile, values[-1], is_strict)
+            _store(tile, values[-1:], 1, is_strict)
     except OutOfBounds as error:
         raise outside(frame, op, error) from None
     return []

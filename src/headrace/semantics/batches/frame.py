@@ -114,16 +114,27 @@ class BatchLedger(Ledger):
     def __init__(self, count: int, varying: frozenset[SSAValue], live_bytes: int = 0) -> None:
         super().__init__()
         self.bytes = self.peak_bytes = live_bytes
-        self._count, self._varying, self._rows = count, varying, 1
+        self._count, self._varying, self._rows, self._is_varying = count, varying, 1, False
 
     def bind(self, name: SSAValue, value: Any) -> None:
         """A name was bound to `value`."""
-        self._rows = self._count if name in self._varying else 1
+        self._look_at(name)
         if np.ndim(value) > (name in self._varying):  # scalars take no memory
             self.hold(value)
 
+    def unbind(self, name: SSAValue, value: Any) -> None:
+        """A name of `value` was used for the last time."""
+        self._look_at(name)
+        self.release(value)
+
+    def _look_at(self, name: SSAValue) -> None:
+        self._is_varying = name in self._varying
+        self._rows = self._count if self._is_varying else 1
+
     def owner(self, value: Array) -> Array:
         """A broadcast that was not written out counts as if it were."""
+        if not self._is_varying:
+            return super().owner(value)
         repeats = 0 in [s for s, n in zip(value.strides[1:], value.shape[1:], strict=True) if n > 1]
         return value if repeats and (value.strides[0] or len(value) == 1) else super().owner(value)
 

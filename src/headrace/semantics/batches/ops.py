@@ -35,9 +35,11 @@ def handler_of(frame: BatchFrame, op: Operation) -> Any:
     name = op.name
     if name in ADDRESSES:
         return ADDRESSES[name]
+    if name in ("ktdp.load", "ktdp.store"):
+        return RULES[name]
     reads = captured(op) if op.regions else ()
     if not (frame.is_varying(op) or any(v in frame.varying for v in reads)):
-        return _shared(HANDLERS[name]) if name in MEMORY else HANDLERS.get(name)
+        return HANDLERS.get(name)
     if any(v in frame.varying for v in reads):
         return by_tile
     rule = RULES.get(name)
@@ -48,20 +50,6 @@ def handler_of(frame: BatchFrame, op: Operation) -> Any:
         )
         rule = by_tile if is_uneven else _float if name in _FLOATS else SCALARS[name]
     return rule or by_tile
-
-
-def _shared(handler: Any) -> Handler:
-    """A load or store that all tiles do alike: done once, counted for each."""
-
-    def run(frame: BatchFrame, op: Operation) -> Sequence[Any]:
-        report = frame.launch.report
-        before = report.read_bytes, report.written_bytes
-        produced: Sequence[Any] = handler(frame, op)
-        report.read_bytes += (report.read_bytes - before[0]) * (frame.count - 1)
-        report.written_bytes += (report.written_bytes - before[1]) * (frame.count - 1)
-        return produced
-
-    return run
 
 
 def by_tile(frame: BatchFrame, op: Operation) -> Sequence[Any]:

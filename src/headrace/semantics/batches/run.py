@@ -44,7 +44,7 @@ def run_block(frame: BatchFrame, block: Block, arguments: Sequence[Any], targets
         for name, value in zip(op.results, produced, strict=True):
             _bind(frame, name, value)
         for name in dead:
-            frame.ledger.release(frame.values.pop(name, None))
+            frame.ledger.unbind(name, frame.values.pop(name, None))  # type: ignore[attr-defined]
     raise AssertionError("a block without a terminator")
 
 
@@ -88,7 +88,7 @@ def _leave(frame: BatchFrame, last: Operation, targets: Sequence[Any]) -> list[A
     ]
     assert last.parent is not None
     for name in frame.launch.plans[last.parent][-1][1]:
-        frame.ledger.release(frame.values.pop(name, None))
+        frame.ledger.unbind(name, frame.values.pop(name, None))  # type: ignore[attr-defined]
     return passed
 
 
