@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmarks.kernels.by_vectors import KINDS, Stream
 
 from headrace.cli.main import exit_code
 from headrace.report.explain import MARKS, WIDTH, Explanation, explain
+from headrace.report.style import SLOW
 from headrace.runtime.kernel import load
 from headrace.runtime.retime import retiming
 
@@ -76,6 +78,18 @@ def test_a_rendezvous_program_of_single_vectors_is_told_why_it_is_slow() -> None
     assert found.facts.bound.source == "dfir"
     assert found.timing.cycles > 20 * found.facts.bound.cycles
     assert any(loss.name == "setup" for loss in found.losses)
+
+
+@pytest.mark.parametrize("cores", [2, 32])
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_programs_written_vector_by_vector_are_told_why_they_are_slow(kind: str, cores: int) -> None:
+    program = load(Stream(kind, cores, tiles=3, rows=4).text()).compile("spyre")
+    found = explain(program)
+    notes = "\n".join(found.style)
+    assert found.timing.cycles > (3 if cores == 2 else SLOW) * found.facts.bound.cycles
+    assert "signals for every step" in notes
+    assert "narrow transfers: 128 bytes each" in notes
+    assert "no overlap" in notes
 
 
 def test_a_program_near_its_bound_has_no_faults_of_style() -> None:

@@ -11,7 +11,7 @@ import traceback
 
 import typer
 
-from headrace.cli import bench, check, compile_, devices, doctor, explain, opt, run
+from headrace.cli import bench, check, compile_, devices, diff, doctor, explain, opt, run
 from headrace.ir.diagnostics import HeadraceError
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.command("check")(check.check)
 app.command("explain")(explain.explain)
 app.command("opt")(opt.opt)
 app.command("devices")(devices.devices)
+app.command("diff")(diff.diff)
 app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)
 

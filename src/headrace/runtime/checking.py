@@ -97,7 +97,7 @@ def _check(kernel: Kernel, device: Device, scalars: Mapping[str, Any], seed: int
     pairs = [(run.outputs[key], reference.outputs[key], a.dtype) for key, a in _written(kernel, run.outputs)]
     return Outcome(
         agree=all(agrees(mine, theirs, dtype, terms) for mine, theirs, dtype in pairs),
-        max_ulp=max((max_ulp(_typed(a, t), _typed(b, t)) for a, b, t in pairs), default=0),
+        max_ulp=max((max_ulp(typed(a, t), typed(b, t)) for a, b, t in pairs), default=0),
         findings=run.findings,
         ratio=ratio,
         cycles=run.cycles,
@@ -105,7 +105,12 @@ def _check(kernel: Kernel, device: Device, scalars: Mapping[str, Any], seed: int
 
 
 def agrees(mine: Array, theirs: Array, dtype: str, terms: int) -> bool:
-    """Whether two engines' arrays are equal within what a free order of summation allows.
+    """Whether two engines' arrays are equal within what a free order of summation allows."""
+    return not mismatch(mine, theirs, dtype, terms).any()
+
+
+def mismatch(mine: Array, theirs: Array, dtype: str, terms: int) -> Array:
+    """Where two engines' arrays differ by more than a free order of summation allows, as a mask.
 
     Integers and NaN positions exactly; floats within 1 ulp, or, for a kernel that reduces `terms` values,
     within
@@ -113,25 +118,26 @@ def agrees(mine: Array, theirs: Array, dtype: str, terms: int) -> bool:
     sqrt(K) times
     the largest result) plus one ulp.
     """
-    a, b = _typed(mine, dtype), _typed(theirs, dtype)
+    a, b = typed(mine, dtype), typed(theirs, dtype)
     if not is_float(dtype):
-        return bool(np.array_equal(a, b))
+        return np.asarray(a != b)
     far = ulp_distance(a, b) > 1
     if not far.any() or not terms:
-        return not far.any()
+        return np.asarray(far)
     x, y = a.astype(np.float64), b.astype(np.float64)
     finite = np.abs(y[np.isfinite(y)])
     scale = float(finite.max()) if finite.size else 0.0
     with np.errstate(invalid="ignore"):
         within = np.abs(x - y) <= 2.0 * terms * 2.0**-24 * scale + ulp_size(y, dtype)
-    return bool((~far | within).all())
+    return np.asarray(far & ~within)
 
 
 def _written(kernel: Kernel, outputs: Mapping[str, Array]) -> list[tuple[str, Any]]:
     return [(a.name, a) for a in kernel.arguments if a.name in outputs and a.role in ("out", "inout")]
 
 
-def _typed(array: Array, dtype: str) -> Array:
+def typed(array: Array, dtype: str) -> Array:
+    """An array as it travels, seen as its element type."""
     from headrace.numbers.dtypes import numpy_dtype
 
     return array.view(numpy_dtype(dtype)) if array.dtype != numpy_dtype(dtype) else array

@@ -40,7 +40,10 @@ class Nothing:
 
 @dataclass
 class Launch:
-    """What the tiles of one function share: memory, scratchpads by tile, options, report."""
+    """What the tiles of one function share: memory, scratchpads by tile, options, report.
+
+    `on_store` is called after every store with the tile's frame and the op.
+    """
 
     memory: Memory
     scratchpads: dict[int, Array]
@@ -52,6 +55,7 @@ class Launch:
     plans: dict[Block, Any] = field(default_factory=dict)
     mail: dict[Any, Any] = field(default_factory=dict)
     facts: dict[tuple[str, Operation], Any] = field(default_factory=dict)
+    on_store: Callable[[Frame, Operation], None] | None = None
 
     @property
     def tiles(self) -> int:

@@ -111,6 +111,8 @@ def _store(frame: Frame, op: Operation) -> Sequence[Any]:
         raise outside(frame, op, error) from None
     if is_global(tile):
         frame.launch.report.written_bytes += values.nbytes
+    if frame.launch.on_store is not None:
+        frame.launch.on_store(frame, op)
     return []
 
 

@@ -33,15 +33,16 @@ def interpret(
     scalars: Mapping[str, float | int],
     options: Options | None = None,
     function: str | None = None,
+    on_store: Callable[[Frame, Operation], None] | None = None,
 ) -> Report:
     """Runs a module on `memory` and reports on it; results are what is in `memory` afterwards.
 
     `scalars` gives every argument its value by name: the element index of its start for memory, the number
     for a scalar (the kernel's own example when it is missing). Without `function` the host function's calls
     run in order, or, when there is none, all functions in textual order. HeadraceError names the op, its
-    place and the coordinates.
+    place and the coordinates. `on_store` is called after every store with the tile's frame and the op.
     """
-    return interpret_by(run_tiles, module, memory, scalars, options, function)
+    return interpret_by(run_tiles, module, memory, scalars, options, function, on_store)
 
 
 Engine = Callable[[Launch, FuncOp, Sequence[Any]], None]
@@ -55,6 +56,7 @@ def interpret_by(
     scalars: Mapping[str, float | int],
     options: Options | None,
     function: str | None,
+    on_store: Callable[[Frame, Operation], None] | None = None,
 ) -> Report:
     """`interpret` with functions run by `engine`."""
     options = options or Options()
@@ -64,7 +66,7 @@ def interpret_by(
     for kernel, values in _launches(module, function, {**scratch.starts, **scalars}):
         shape = grid(kernel, options.default_grid)
         bodies = {f.sym_name.data: f.body.block for f in functions(module)}
-        launch = Launch(memory, pads, scratch.end, shape, options, report, bodies)
+        launch = Launch(memory, pads, scratch.end, shape, options, report, bodies, on_store=on_store)
         engine(launch, kernel, values)
         report.grid, report.tiles = shape, launch.tiles
     report.lx_peak_bytes += scratch.end - options.lx_bytes
