@@ -272,25 +272,27 @@ def _entry(
     return {"name": name, "value": value, "unit": unit, "target": target, "met": is_met}
 
 
+def card_text() -> str:
+    """The table of the card and its score."""
+    found = results(card())
+    error = score(found)
+    verdict = f"target {100 * TARGET:.0f} %: {'met' if error <= TARGET else 'missed'}"
+    scored = f"root mean square error of the rows 'test': {100 * error:.1f} % ({verdict})"
+    return f"{table(found)}\n\n{scored}; {sensitivity()}"
+
+
+def second_text() -> str:
+    """The table of the second architecture and its mean error."""
+    found = results(second(), ())
+    tested = [one for one in found if one.row.kind == "test"]
+    mean = f"mean absolute error {100 * mean_error(found):.1f} %"
+    return f"{table(found)}\n\n{mean}, of the rows 'test' {100 * mean_error(tested):.1f} %"
+
+
 def main() -> None:
     """Print the tables."""
-    found = results(card())
-    print(f"the card, `spyre`, --without {','.join(CARD)}")
-    print(table(found))
-    error = score(found)
-    print(
-        f"root mean square error of the rows 'test': {100 * error:.1f} % "
-        f"(target {100 * TARGET:.0f} %: {'met' if error <= TARGET else 'missed'})"
-    )
-    print(sensitivity())
-    other = results(second(), ())
-    print("\none core of TPUv3, `tpuv3`")
-    print(table(other))
-    tested = [one for one in other if one.row.kind == "test"]
-    print(
-        f"mean absolute error {100 * mean_error(other):.1f} %, "
-        f"of the rows 'test' {100 * mean_error(tested):.1f} %"
-    )
+    print(f"the card, `spyre`, --without {','.join(CARD)}\n{card_text()}\n")
+    print(f"one core of TPUv3, `tpuv3`\n{second_text()}")
 
 
 if __name__ == "__main__":

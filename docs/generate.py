@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from legality import legality_table, settings_table
+from constants import constants
 from optables import DIALECTS, op_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -130,6 +131,14 @@ def passes() -> str:
     return "\n".join(lines)
 
 
+def fidelity(name: str) -> str:
+    """Predicted against published, of the card or of the second architecture, with the scores below."""
+    sys.path.insert(0, str(ROOT))
+    from benchmarks import fidelity
+
+    return fidelity.card_text() if name == "spyre" else fidelity.second_text()
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "kernels by device": kernels_by_device,
     "benchmark": benchmark,
@@ -137,6 +146,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "passes": passes,
     "legality": legality_table,
     "settings": settings_table,
+    **{f"constants of {name}": partial(constants, name) for name in ("spyre", "sample", "tiny", "tpuv3")},
+    **{f"fidelity of {name}": partial(fidelity, name) for name in ("spyre", "tpuv3")},
     **{f"{dialect} ops": partial(op_table, dialect) for dialect in DIALECTS},
 }
 
