@@ -253,6 +253,11 @@ def tile_control() -> Case:
     return {"x": x}, {"y": Wanted(y, SUM)}
 
 
+def host_two_kernels() -> Case:
+    x = normal(1, 8, 64, dtype=np.float32)
+    return {"x": x}, {"t": Wanted(2 * x), "y": Wanted(2 * x + 1)}
+
+
 CASES: dict[str, Callable[[], Case]] = {
     "swiglu_1": swiglu,
     "swiglu_4": swiglu,
@@ -283,5 +288,6 @@ CASES: dict[str, Callable[[], Case]] = {
     "vector_add_dynamic": vector_add_dynamic,
     "extract_slice_dynamic": extract_slice_dynamic,
     "tile_control": tile_control,
+    "host_two_kernels": host_two_kernels,
 }
 """The kernel of every file by its name."""

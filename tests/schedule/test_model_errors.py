@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.arch.presets import device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import parse
+from headrace.schedule.model import model
 from tests.schedule.ktir_texts import Text, kind
 from tests.schedule.model_checks import graph_of
 
@@ -98,10 +100,10 @@ def test_a_data_dependent_branch_may_not_store() -> None:
     assert "branch" in found.message and found.op == "scf.if"
 
 
-def test_a_function_has_to_be_chosen_and_to_exist() -> None:
+def test_a_function_that_is_named_has_to_exist() -> None:
     two = "module {\n func.func @a() { return }\n func.func @b() { return }\n}"
-    with pytest.raises(HeadraceError, match="2 functions to choose from") as error:
-        graph_of(two)
+    with pytest.raises(HeadraceError, match="no function 'c'") as error:
+        model(parse(two), device("spyre"), function="c")
     assert "a, b" in error.value.diagnostics[0].hint
 
 

@@ -222,13 +222,13 @@ class Insert:
 class Handover:
     """Cores wait for each other: for every (a, b) of `pairs`, core b goes on after core a came here.
 
-    kind "full": b loads from `arg` what a stored to it before; "free": a stores over what b has loaded, so
-    it is a that waits for b. Pairs name tiles until tiles are laid on cores. `key` is equal for the tiles
+    kind "full": b loads from `args` what a stored before; "free": b stores over what a has loaded; "over": b
+    stores over what a stored. Pairs name tiles until tiles are laid on cores. `key` is equal for the tiles
     that meet here.
     """
 
     key: str
-    kind: Literal["full", "free"]
+    kind: Literal["full", "free", "over"]
     args: tuple[str, ...]
     pairs: tuple[tuple[int, int], ...]
     where: Location = Location()

@@ -18,13 +18,18 @@ TEMPLATE = "headrace.handover"
 def handover(emit: Emitter, item: Handover, device: Device, cores: Collection[int]) -> None:
     """Append the signals of a handover that these cores send or wait for; nothing if there are none.
 
-    "full" goes from the unit that stores to the one that loads, "free" the other way.
+    "full" goes from the unit that stores to the one that loads, "free" the other way, "over" between two
+    that store.
     """
     pairs = [pair for pair in item.pairs if pair[0] in cores or pair[1] in cores]
     if not pairs:
         return
     used = units(device)
-    ends = (used.storer, used.loader) if item.kind == "full" else (used.loader, used.storer)
+    ends = {
+        "full": (used.storer, used.loader),
+        "free": (used.loader, used.storer),
+        "over": (used.storer, used.storer),
+    }[item.kind]
     op = ktdf.OpaqueOp.build(
         operands=[[], []],
         properties={"template_name": StringAttr(TEMPLATE)},

@@ -154,7 +154,7 @@ def _call(state: State, op: Operation) -> list[Binding]:
     if "grid" in target.attributes:
         raise Refused(
             "a call of a kernel with a grid of its own cannot be part of this schedule",
-            "schedule the called functions one by one",
+            "let a function that only calls run them one after the other",
         )
     block = target.body.block
     for argument, operand in zip(block.args, op.operands, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import count, product
 
 import numpy as np
@@ -12,8 +13,8 @@ from xdsl.dialects.func import FuncOp
 from headrace.arch.device import Device
 from headrace.ir.arguments import grid
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
-from headrace.schedule.graph import CoreClass, Statement, TileGraph
-from headrace.schedule.model.entry import bindings, entry, memory_arguments
+from headrace.schedule.graph import Arg, CoreClass, Statement, TileGraph
+from headrace.schedule.model.entry import KernelRun, launch, memory_arguments
 from headrace.schedule.model.evaluate import evaluate
 from headrace.schedule.model.state import Split, State
 from headrace.schedule.model.statements import names
@@ -28,6 +29,7 @@ from headrace.schedule.model.tidy.meetings import missed
 from headrace.schedule.model.tidy.narrowing import narrowed
 from headrace.schedule.model.tidy.pieces import Piece
 from headrace.schedule.model.tidy.rounds import core_classes
+from headrace.schedule.model.tidy.sequence import in_sequence
 from headrace.schedule.model.work.total import work_of
 
 
@@ -37,26 +39,39 @@ def model(
     scalars: Mapping[str, float | int] | None = None,
     function: str | None = None,
 ) -> TileGraph:
-    """The TileGraph of a function (the only one, or the one named) on the cores of `device`.
+    """The TileGraph of a function, or of all that a module runs, on the cores of `device`.
 
     `scalars` gives arguments that are no addresses their values, by name without the percent sign; the
     function's `headrace.example` stands in for those not given. HeadraceError carries everything that cannot
     be scheduled.
     """
-    chosen = entry(module, function)
-    tiles = grid(chosen)
-    bound = bindings(chosen, scalars or {})
+    name, runs = launch(module, function, scalars or {})
+    kernels = [_kernel(module, run, device.cores) for run in runs]
+    classes = _finished(in_sequence([k.classes for k in kernels]))
+    scratch = {name: arg for k in kernels for name, arg in k.scratch.items()}
+    args = (*memory_arguments(module, function, scalars or {}), *scratch.values())
+    return TileGraph(name, grid(runs[0].kernel), args, classes, work_of(classes, scratch))
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """One kernel on the cores, and the memory it needs besides its arguments."""
+
+    classes: tuple[CoreClass, ...]
+    scratch: Mapping[str, Arg]
+
+
+def _kernel(module: ModuleOp, run: KernelRun, cores: int) -> _Kernel:
+    tiles = grid(run.kernel)
     coordinates = np.array([c[::-1] for c in product(*(range(n) for n in reversed(tiles)))], np.int64)
-    pieces = _pieces(module, chosen, coordinates, bound)
+    pieces = _pieces(module, run.kernel, coordinates, run.bindings)
     lost = missed(list(pieces))
     if lost:
         raise HeadraceError(lost)
     later = State(module, coordinates[:1])
     later.counter = max(s.counter for s in pieces.values())
-    classes = _finished(core_classes(list(pieces), device.cores, later))
     scratch = {name: arg for s in pieces.values() for name, arg in s.scratch.items()}
-    args = (*memory_arguments(module, chosen, scalars or {}), *scratch.values())
-    return TileGraph(chosen.sym_name.data, tiles, args, classes, work_of(classes, scratch))
+    return _Kernel(core_classes(list(pieces), cores, later), scratch)
 
 
 def _pieces(

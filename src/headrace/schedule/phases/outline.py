@@ -190,7 +190,7 @@ class _Pass:
             case Handover():
                 self.items.append(statement)
                 self.floor = len(self.items)
-                if statement.kind == "free":
+                if statement.kind != "full":
                     self.freed |= dict.fromkeys(statement.args, self.floor)
 
     def _load(self, load: Load) -> None:

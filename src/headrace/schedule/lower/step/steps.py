@@ -41,7 +41,7 @@ class Step:
         if value in self.values:
             return self.values[value]
         if value in self.index:
-            return Coordinate(self.index[value])
+            return Coordinate(self.index[value], element(element_type(value.type)))
         op = value.owner
         raise HeadraceError(Diagnostic("not a value of this stage", location(op), getattr(op, "name", "")))
 
@@ -69,7 +69,7 @@ class Step:
             form = evaluate(op, self.index, 0, {})
             if form is not None:
                 self.index[op.results[0]] = form
-                return Coordinate(form)
+                return Coordinate(form, element(element_type(op.results[0].type)))
         dtype = element(element_type(op.results[0].type))
         given = [Fixed(0, dtype) if v is None else v for v in operands]
         widest = max((v.shape for v in given if isinstance(v, Lanes)), key=math.prod, default=ONE_LANE)

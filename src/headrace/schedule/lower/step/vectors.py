@@ -51,9 +51,10 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """An index value, the same in every lane."""
+    """An index value, the same in every lane, as lanes of a type."""
 
     expr: Expr
+    dtype: str
 
 
 Value = Lanes | Fixed | Coordinate
@@ -87,7 +88,7 @@ class Vectors:
         if isinstance(value, Fixed):
             return self.constant(value.value, value.dtype, shape)
         if isinstance(value, Coordinate):
-            return self.coordinate(value.expr, shape)
+            return self.coordinate(value.expr, shape, value.dtype)
         if value.shape == shape or value.shape != ONE_LANE:
             return value
         return self._repeat(value, shape)
@@ -133,14 +134,14 @@ class Vectors:
         properties = {"value": dense(exact, dtype, shape)}
         return self.op("arith.constant", (), shape, dtype, properties, is_invariant=True)
 
-    def coordinate(self, expr: Expr, shape: Shape) -> Lanes:
+    def coordinate(self, expr: Expr, shape: Shape, dtype: str) -> Lanes:
         """Return an index value in every lane."""
         if expr.is_number and isinstance(expr.const, int):
-            return self.constant(expr.const, LANE_TYPE, shape)
+            return self.constant(expr.const, dtype, shape)
         value = self.program.value(expr)
-        cast = self.program.emit(make("arith.index_cast", [value], [scalar(LANE_TYPE)]))
-        spread = make("vector.broadcast", cast.results, [vector(LANE_TYPE, shape)])
-        return Lanes(self.program.emit(spread).results[0], shape, LANE_TYPE)
+        cast = self.program.emit(make("arith.index_cast", [value], [scalar(dtype)]))
+        spread = make("vector.broadcast", cast.results, [vector(dtype, shape)])
+        return Lanes(self.program.emit(spread).results[0], shape, dtype)
 
     def iota(self, extent: int) -> Lanes:
         """Return 0, 1, 2, ...: the running sum of ones, less one."""

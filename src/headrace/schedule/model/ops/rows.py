@@ -1,12 +1,12 @@
-"""Accesses through several index tensors: one index tensor of row numbers, computed and stored first.
+"""Accesses no unit makes as they are: through one index tensor of row numbers, computed and stored first.
 
-The dims that are indexed become one dim of rows; an index outside its dim becomes row -1, which no unit
-accepts.
+That is several index tensors, or one walked by a variable that walks the view, too. All these dims become
+one dim of rows; an index outside its dim becomes row -1, which no unit accepts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import gcd, prod
 
@@ -15,27 +15,28 @@ from xdsl.ir import Operation
 from headrace.ir.rules.scope import tiles_of
 from headrace.ir.text import location
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.graph import Arg, Axis, Indirect, Linear, Load, Out, Store, View
+from headrace.schedule.graph import Arg, Axis, Dim, Indirect, Linear, Load, Out, Store, View
 from headrace.schedule.model.algebra import number as nm
 from headrace.schedule.model.algebra.number import Num
 from headrace.schedule.model.bodies.body import Body, Operand, linear
 from headrace.schedule.model.bodies.scalars import integer
 from headrace.schedule.model.state import MemoryView, Part, State, Tile
+from headrace.schedule.model.tensors import Integer
 
 NO_ROW = -1
 
 
 def with_one_index(state: State, tile: Tile, view: View, op: Operation) -> tuple[Tile, View]:
-    """The same access with at most one index tensor; emits what computes it."""
-    if len(tile.indirect) < 2:
-        return tile, view
+    """The same access with at most one index tensor, whose axes walk nothing else; emits what computes it."""
     walked = sorted({a for i in tile.indirect for a in i.axes if a is not None})
-    shape = tuple(tile.shape[a] for a in walked)
-    apart = gcd(*(view.strides[i.view_dim] for i in tile.indirect))
-    rows = 1 + sum((view.sizes[i.view_dim] - 1) * view.strides[i.view_dim] // apart for i in tile.indirect)
-    index = _stored(state, tile, view, walked, shape, apart, op)
-    indexed = {i.view_dim for i in tile.indirect}
-    kept = [d for d in range(len(view.sizes)) if d not in indexed]
+    both = {a: d for a in walked if (d := tile.axes[a]) is not None}
+    if len(tile.indirect) < 2 and not both:
+        return tile, view
+    folded = {*both.values(), *(i.view_dim for i in tile.indirect)}
+    apart = gcd(*(view.strides[d] for d in folded))
+    rows = 1 + sum((view.sizes[d] - 1) * view.strides[d] // apart for d in folded)
+    index = _stored(state, tile, view, walked, both, apart, op)
+    kept = [d for d in range(len(view.sizes)) if d not in folded]
     place = {d: 1 + k for k, d in enumerate(kept)}
     flat = replace(
         view,
@@ -47,7 +48,7 @@ def with_one_index(state: State, tile: Tile, view: View, op: Operation) -> tuple
         tile,
         view=MemoryView(flat.sizes, tile.view.dtype, (part,)),
         origin=(Num(0), *(tile.origin[d] for d in kept)),
-        axes=tuple(None if d is None else place[d] for d in tile.axes),
+        axes=tuple(None if d is None else place.get(d) for d in tile.axes),
         indirect=(index,),
     )
     return made, flat
@@ -58,16 +59,19 @@ def _stored(
     tile: Tile,
     view: View,
     walked: Sequence[int],
-    shape: tuple[int, ...],
+    both: Mapping[int, int],
     apart: int,
     op: Operation,
 ) -> Indirect:
-    """The row numbers, computed by the vector unit and laid in memory of each tile's own."""
-    where = location(op)
+    """The row numbers, computed by the vector unit and laid in memory of each tile's own.
+
+    `both` are the axes that walk a dim of the view as well.
+    """
+    where, shape = location(op), tuple(tile.shape[a] for a in walked)
     body = Body(state.dims(shape), state.ranges)
     dims = dict(zip(walked, body.dims, strict=True))
     dtype = max((i.index.dtype for i in tile.indirect), key=itemsize)
-    row: Operand = integer(0, dtype)
+    row: Operand = Integer(_direct(tile, view, both, apart, dims), dtype)
     inside: Operand | None = None
     for i in tile.indirect:
         own = [a for a in i.axes if a is not None]
@@ -94,6 +98,15 @@ def _stored(
     state.block.append(Store(value, scratch, origin, tuple(range(1, len(sizes))), (), where))
     state.stores[scratch.space, scratch.arg] += 1
     return Indirect(0, scratch, origin, (None, *walked))
+
+
+def _direct(tile: Tile, view: View, both: Mapping[int, int], apart: int, dims: Mapping[int, Dim]) -> Num:
+    """What the directly walked dims add to the row number."""
+    total = Num(0)
+    for axis, d in both.items():
+        here = nm.add(tile.origin[d], Num(0, {dims[axis].name: 1}))
+        total = nm.add(total, nm.scale(here, view.strides[d] // apart))
+    return total
 
 
 def _name(state: State, op: Operation) -> str:
