@@ -132,15 +132,16 @@ def _replaced(items: Sequence[Item], groups: Iterator[list[Group | None]]) -> li
     return found
 
 
-def _ranges(block: Block) -> dict[str, tuple[int, int]]:
-    found: dict[str, tuple[int, int]] = {}
+def _ranges(block: Block, around: Ranges | None = None) -> dict[str, tuple[int, int]]:
+    """The first and last value of every loop variable; starts may name variables of the loops `around`."""
+    found: dict[str, tuple[int, int]] = dict(around or {})
     for statement in block.statements:
         if isinstance(statement, Loop):
             trips = statement.trip.values if not isinstance(statement.trip, int) else (statement.trip,)
             ends = [lower(statement.start, found), upper(statement.start, found)]
             ends.append(ends[1] + statement.step * max(0, max(trips) - 1))
             found[statement.name] = (min(ends), max(ends))
-            found |= _ranges(block.bodies[statement.name])
+            found |= _ranges(block.bodies[statement.name], found)
     return found
 
 
