@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+
+from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ def pack(
     """
     best: dict[str, int] | None = None
     best_peak = capacity + 1
-    floor = _live_peak(buffers, align)
+    floor = live_peak(buffers, align)
     for order in ORDERS:
         placed = _place(sorted(buffers, key=lambda b: (*order(b), b.name)), capacity, align, reserved)
         if placed is None:
@@ -59,6 +63,41 @@ def pack(
 def peak_bytes(buffers: Sequence[Lifetime], addresses: dict[str, int]) -> int:
     """Bytes of the scratchpad up to the end of the highest buffer."""
     return max((addresses[b.name] + b.bytes for b in buffers), default=0)
+
+
+def live_peak(buffers: Sequence[Lifetime], align: int = 128) -> int:
+    """The most bytes alive at one step, sizes rounded up to `align`: no packing can be lower."""
+    steps = {b.first for b in buffers}
+    return max(
+        (sum(_round_up(b.bytes, align) for b in buffers if b.first <= s <= b.last) for s in steps), default=0
+    )
+
+
+def read_csv(text: str, file: str = "<csv>") -> list[Lifetime]:
+    """The buffers of a minimalloc problem: a line `id,lower,upper,size` each, alive in [lower, upper).
+
+    Raises HeadraceError naming the line that is not such a row.
+    """
+    rows = csv.DictReader(io.StringIO(text))
+    columns = ("id", "lower", "upper", "size")
+    if not rows.fieldnames or not set(columns) <= set(rows.fieldnames):
+        raise _bad_row(file, 1, f"the first line names no columns {', '.join(columns)}")
+    found: list[Lifetime] = []
+    for row in rows:
+        try:
+            lower, upper, size = (int(row[column]) for column in columns[1:])
+        except (TypeError, ValueError):
+            raise _bad_row(file, rows.line_num, f"not three whole numbers: {row}") from None
+        if lower >= upper or size <= 0:
+            raise _bad_row(file, rows.line_num, f"buffer {row['id']} lives never or has no bytes")
+        found.append(Lifetime(row["id"], size, lower, upper - 1))
+    return found
+
+
+def _bad_row(file: str, line: int, why: str) -> HeadraceError:
+    return HeadraceError(
+        Diagnostic(why, Location(file, line, 1), hint="a row is id,lower,upper,size with lower < upper")
+    )
 
 
 def _place(
@@ -91,14 +130,6 @@ def _best_gap(taken: Sequence[Range], size: int, capacity: int, align: int) -> i
     if found is None and at + size <= capacity:
         return at
     return found
-
-
-def _live_peak(buffers: Sequence[Lifetime], align: int) -> int:
-    """The most bytes alive at one step: no packing can be lower."""
-    steps = {b.first for b in buffers}
-    return max(
-        (sum(_round_up(b.bytes, align) for b in buffers if b.first <= s <= b.last) for s in steps), default=0
-    )
 
 
 def _round_up(value: int, align: int) -> int:

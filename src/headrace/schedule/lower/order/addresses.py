@@ -14,6 +14,9 @@ from headrace.schedule.lower.tree import Block, Buffer, Function, Loop
 
 Touches = dict[Buffer, list[Access]]
 
+SEARCH_NODES = 50_000
+"""Nodes of the exact packing, tried when no fixed order fits: at most some seconds."""
+
 
 def assign(function: Function, device: Device) -> dict[str, int]:
     """Return the byte address of every buffer that is used; HeadraceError if they do not fit."""
@@ -22,6 +25,12 @@ def assign(function: Function, device: Device) -> dict[str, int]:
     for lives in (_always, _by_phase, _by_step):
         lifetimes = lives(function, touched)
         placed = pack(lifetimes, memory.size_bytes, memory.align_bytes, memory.reserved)
+        if placed is not None:
+            return placed
+    if not memory.reserved:
+        from headrace.schedule.packing import solve  # numba, needed only here
+
+        placed = solve(lifetimes, memory.size_bytes, memory.align_bytes, SEARCH_NODES)
         if placed is not None:
             return placed
     total = sum(life.bytes for life in lifetimes)
