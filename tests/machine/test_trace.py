@@ -12,7 +12,7 @@ from headrace.arch.presets import device
 from headrace.ir.diagnostics import HeadraceError, Location
 from headrace.machine import trace
 from headrace.machine.image import Image, Index, Loop, Node, Symbol, VectorOp
-from headrace.machine.timing import time
+from headrace.machine.timing import engine, time
 from headrace.machine.trace import RATES, chrome_trace
 from tests.machine.timing_programs import Body, Chip, machine
 
@@ -104,6 +104,15 @@ def test_queues_fill_as_far_as_they_are_deep_and_end_empty() -> None:
     events = chrome_trace(traced, chip.image(), chip.device)["traceEvents"]
     shown = [e["args"]["messages"] for e in events if e["name"] == "queue C0-l1lu-CL0 to C0-sfu-CL0"]
     assert max(shown) == 3
+
+
+def test_a_long_run_does_without_its_queues_and_keeps_its_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    chip, image = streamed(40)
+    whole = time(image, {}, chip.device, is_traced=True)
+    monkeypatch.setattr(engine, "MESSAGES", 50)
+    short = time(image, {}, chip.device, is_traced=True)
+    assert whole.fills and short.fills == ()
+    assert (short.cycles, short.units, short.intervals) == (whole.cycles, whole.units, whole.intervals)
 
 
 def test_every_core_is_shown_when_asked_for() -> None:

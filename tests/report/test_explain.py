@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benchmarks.kernels.by_vectors import KINDS, Stream
 
@@ -117,3 +118,14 @@ def test_the_command_prints_one_object_and_names_unknown_kernels(
     text = capsys.readouterr().out
     assert "critical path" in text and f"{data['cycles']:,} cycles" in text
     assert exit_code(["explain", str(KERNELS / "vector_add.mlir"), "nothing"]) == 1
+
+
+def test_a_run_tells_its_critical_path() -> None:
+    run = (
+        load(KERNELS / "vector_add.mlir")
+        .compile("spyre")
+        .run(a=np.zeros(65536, np.float16), b=np.zeros(65536, np.float16))
+    )
+    path = run.critical_path()
+    assert path[0].start == 0 and path[-1].end == run.cycles
+    assert sum(link.cycles for link in path) == run.cycles

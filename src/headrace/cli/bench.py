@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,6 +42,7 @@ def _load(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(f"benchmarks_{path.stem}", path)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
 

@@ -211,7 +211,7 @@ def _fill(fill: Fill, cycles: int, device: Device) -> Iterator[Event]:
 
 
 def _transfers(intervals: Iterable[Interval], device: Device) -> Iterator[Event]:
-    """A counter of transfers in flight by direction, over all cores."""
+    """A counter of transfers in flight by direction, over all cores; of many changes every n-th is shown."""
     running = {"load": 0, "store": 0, "pull": 0}
     changes: dict[float, dict[str, int]] = {}
     for one in intervals:
@@ -219,10 +219,13 @@ def _transfers(intervals: Iterable[Interval], device: Device) -> Iterator[Event]
             for time, change in ((one.start, one.cores), (one.end, -one.cores)):
                 now = changes.setdefault(time, {})
                 now[one.label] = now.get(one.label, 0) + change
-    for time in sorted(changes):
+    times = sorted(changes)
+    every = -(-len(times) // BINS) if times else 1
+    for k, time in enumerate(times):
         for label, change in changes[time].items():
             running[label] += change
-        yield _counted("transfers in flight", time, dict(running), device)
+        if k % every == 0 or k == len(times) - 1:
+            yield _counted("transfers in flight", time, dict(running), device)
 
 
 def _counted(name: str, time: float, args: dict[str, Any], device: Device) -> Event:

@@ -185,7 +185,13 @@ def _fact(one: WhatIf, facts: Facts) -> tuple[float, str]:
             return share, f"readers and writers of the scratchpad hold {_percent(share)} of the critical path"
         case "excess":
             return _excess(one, facts)
-    share = facts.share(("busy", "queue"), (one.name.removeprefix("latency of "),))
+        case "links":
+            share = facts.share(("queue",))
+            return share, f"messages that come in over links hold {_percent(share)} of the critical path"
+    kind = one.name.removeprefix("latency of ")
+    share = facts.share(("busy", "queue"), (kind,))
+    if kind != one.name:
+        return share, f"{kind} holds {_percent(share)} of the critical path, the latency of its ops included"
     if one.name in timing.units:
         busy = _percent(facts.busy(one.name))
         return share, f"{one.name} is busy {busy} and holds {_percent(share)} of the critical path"
@@ -193,7 +199,6 @@ def _fact(one: WhatIf, facts: Facts) -> tuple[float, str]:
 
 
 _PLAIN = {
-    "links": "messages pass from unit to unit at the rate of their link",
     "ring": "messages and pulls travel over the ring",
     "bursts": "device memory moves whole bursts",
 }

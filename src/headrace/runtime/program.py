@@ -141,6 +141,14 @@ class Run:
             return 0.0
         return (self.cycles + self.program.device.launch_cycles) / self.program.device.clock_mhz
 
+    def critical_path(self) -> tuple[Any, ...]:
+        """The chain of waits that determined the end, links from 0 to `cycles`; times the program again."""
+        from headrace.runtime.retime import retiming
+
+        if self.program is None or self.timing is None:
+            return ()
+        return retiming(self.program).time(is_recorded=True).path
+
     def report(self) -> str:
         """A text summary: cycles, bound, ratio, bytes, busy and stalled units."""
         from headrace.runtime.summary import summary, summary_text

@@ -26,6 +26,9 @@ from headrace.machine.timing.wiring import Wiring
 LOOKS = 200
 """Iterations of a stream after which its state is looked at before giving up on a steady state."""
 
+MESSAGES = 200_000
+"""Messages in and out of queues that a trace notes; of longer runs it shows no queues."""
+
 Takes = list[tuple[Fifo, bool]]
 Gives = list[tuple[Fifo, int, int, int, int]]
 Blocked = tuple[str, Fifo]
@@ -52,7 +55,8 @@ class Engine:
         self.transfers = InFlight(self.wiring, groups, self._raise_signal, self._wake)
         self.transfers.is_traced = self.is_traced = is_traced
         self.is_recorded = is_recorded
-        self.fills: dict[int, list[tuple[int, int]]] = {}
+        self.fills: dict[int, list[tuple[int, int]]] | None = {} if is_traced else None
+        self.noted = 0
         if is_recorded:
             for unit in self.units:
                 unit.record()
@@ -239,8 +243,10 @@ class Engine:
                 if fifo.capacity is not None:
                     fifo.return_causes.append(_did(unit, running, fifo.returns[-1][0]))
             running.taken += 1
-            if self.is_traced:
-                self._note(fifo, fifo.returns[-1][0] if fifo.capacity is not None else running.start, -1)
+            if self.fills is not None:
+                self._note(
+                    self.fills, fifo, fifo.returns[-1][0] if fifo.capacity is not None else running.start, -1
+                )
             self._touch(fifo.sender, "space", fifo)
         return None
 
@@ -261,19 +267,22 @@ class Engine:
             if running.anchor is not None:
                 sent = _did(unit, running, running.start + offset)
                 fifo.arrival_causes.append(after(sent, arrival, unit, "latency", "queue"))
-            if self.is_traced:
-                self._note(fifo, running.start + offset, 1)
+            if self.fills is not None:
+                self._note(self.fills, fifo, running.start + offset, 1)
             running.given += 1
             self._touch(fifo.receiver, "input", fifo)
         return None
 
-    def _note(self, fifo: Fifo, time: int, change: int) -> None:
-        """A message enters or leaves a queue."""
-        self.fills.setdefault(fifo.number, []).append((time, change))
+    def _note(self, fills: dict[int, list[tuple[int, int]]], fifo: Fifo, time: int, change: int) -> None:
+        """A message enters or leaves a queue; a run of too many does without, and is simulated faster."""
+        fills.setdefault(fifo.number, []).append((time, change))
+        self.noted += 1
+        if self.noted > MESSAGES:
+            self.fills = None
 
     def _look_ahead(self, unit: SimulatedUnit, running: Running) -> None:
         """Let the streams coupled to this one jump as far as can be told."""
-        if self.is_recorded or self.is_traced:
+        if self.is_recorded or self.fills is not None:
             return
         if unit.is_compute and running.left > 1 and running.looks < LOOKS and not running.is_led:
             running.looks += 1

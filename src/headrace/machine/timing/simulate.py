@@ -96,14 +96,16 @@ def _intervals(engines: list[Engine]) -> tuple[Interval, ...]:
 
 
 def _fills(engines: list[Engine]) -> tuple[Fill, ...]:
-    """How full every queue was, schedules one after the other."""
+    """How full every queue was, schedules one after the other; nothing if that was too much to note."""
+    if any(engine.fills is None for engine in engines):
+        return ()
     changes: dict[tuple[str, str], list[tuple[int, int]]] = {}
     offset = 0
     for engine in engines:
         for fifo in engine.wiring.fifos.values():
             if fifo.sender >= 0 and fifo.receiver >= 0:
                 ends = (_name(engine, fifo.sender), _name(engine, fifo.receiver))
-                noted = engine.fills.get(fifo.number, ())
+                noted = (engine.fills or {}).get(fifo.number, ())
                 changes.setdefault(ends, []).extend((time + offset, change) for time, change in noted)
         offset += engine.end
     found = []
