@@ -146,13 +146,18 @@ CASES: dict[str, tuple[dict[str, list[str]], str, str, str, str]] = {
 }  # fmt: skip
 
 
-def findings(programs: dict[str, list[str]]) -> tuple[list[Finding], list[str]]:
+def program_text(programs: dict[str, list[str]]) -> str:
+    """The module of these unit programs."""
     body = [
         line
         for unit, ops in programs.items()
         for line in (f"dataflow.program_unit iter_arg : %me -> (%{unit}) : {{", *ops, "}")
     ]
-    text = "\n".join([HEAD, *body, "func.return }", "}"])
+    return "\n".join([HEAD, *body, "func.return }", "}"])
+
+
+def findings(programs: dict[str, list[str]]) -> tuple[list[Finding], list[str]]:
+    text = program_text(programs)
     return sanitize(samples.image_of(text), samples.softmax().memory(), {}), text.split("\n")
 
 

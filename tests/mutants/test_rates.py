@@ -12,6 +12,7 @@ def test_a_few_mutants_of_every_class_are_caught() -> None:
     print(table(found))
     assert {v.kind for v in found if v.is_changing} == set(CLASSES)
     assert missed(found, "sanitized") == []
+    assert missed(found, "verified") == []
 
 
 @pytest.mark.long
@@ -20,3 +21,4 @@ def test_all_mutants_that_change_a_result_are_caught() -> None:
     print(table(found))
     assert len(found) >= 500
     assert missed(found, "sanitized") == []
+    assert missed(found, "verified") == []

@@ -149,6 +149,24 @@ def _sanitize(program: Program, memory: Memory, values: Mapping[str, float | int
     from headrace.machine.check import sanitize
 
     found: dict[str, list[str]] = {name: [] for name in CATEGORIES}
-    for finding in sanitize(program.image, memory, dict(values)):
+    for finding in sanitize(program.image, memory, dict(values), blank=_blank(program, values)):
         found[finding.category].append(str(finding))
     return found
+
+
+def _blank(program: Program, values: Mapping[str, float | int]) -> list[tuple[int, int]]:
+    """Byte ranges of arguments that hold nothing before the program writes them: outputs and scratch.
+
+    An output that shares bytes with another argument may hold what that one brings.
+    """
+    spans = {}
+    for a in (*program.arguments, *program.scratch):
+        if a.kind == "memory" and a.name in values:
+            start = int(values[a.name]) * itemsize(a.dtype)
+            spans[a.name] = (start, start + math.prod(a.shape) * itemsize(a.dtype), a.role)
+    return [
+        (low, high)
+        for name, (low, high, role) in spans.items()
+        if role in ("out", "scratch")
+        and not any(name != n and low < end and first < high for n, (first, end, _) in spans.items())
+    ]

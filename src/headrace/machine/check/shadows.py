@@ -43,6 +43,13 @@ class Region:
     def is_empty(self) -> bool:
         return 0 in self.extents if self.addresses is None else not self.addresses.size
 
+    def elements(self) -> Array:
+        """The address of every byte of the region."""
+        found = np.array([self.start]) if self.addresses is None else self.addresses.reshape(-1)
+        for extent, stride in zip(self.extents, self.strides, strict=True):
+            found = (found[:, None] + np.arange(extent) * stride).reshape(-1)
+        return np.asarray((found[:, None] + np.arange(self.itemsize)).reshape(-1))
+
     def bytes(self, memory: Array) -> Array:
         """A copy of the bytes of the region."""
         if self.addresses is not None:

@@ -31,12 +31,26 @@ def _copy(run: WatchedRun, team: Team, node: Copy) -> bool:
         k = 0 if direct is source else 1
         ends[k] = (direct, Region(0, (), (), 0, direct.dtype.itemsize, local), ends[k][2])
         ends.insert(0, (index, run.region(index, team.env), False))
+        if _shares(ends[0], ends[-1]):
+            name = run.image.instances[team.ids[0]].name
+            text = f"{name} writes over the indices it reads"
+            run.findings.add(Finding("races", text, name, run.op, node.where))
     for access, region, is_write in ends:
         run.unfenced(team, access, region, node.where, is_write)
     rows = run.rows(team, run.ticks(team, 1, node.where))
     for access, region, is_write in ends:
         (run.write if is_write else run.read)(team, access, region, rows, node.where)
     return _plain(Copy)(run, team, node)
+
+
+def _shares(one: tuple[Any, Region, bool], other: tuple[Any, Region, bool]) -> bool:
+    """Whether two ends of a copy have bytes in common."""
+    places = [access.box.place.name for access, _, _ in (one, other)]
+    owners = [int(access.owners[0]) for access, _, _ in (one, other)]
+    (low, high), (first, end) = one[1].span(), other[1].span()
+    if places[0] != places[1] or owners[0] != owners[1] or low >= end or first >= high:
+        return False
+    return bool(np.intersect1d(one[1].elements(), other[1].elements()).size)
 
 
 def _read(run: WatchedRun, team: Team, node: Read) -> bool:

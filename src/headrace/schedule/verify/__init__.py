@@ -9,23 +9,38 @@ that write what others touch (`cores`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import islice
+from math import lcm
 from typing import Any
+
+from xdsl.dialects.builtin import AffineMapAttr
 
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.plain import plain
+from headrace.ir.text import location
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.verify.bounds import outside, resident
-from headrace.schedule.verify.cores import alike, between_cores, multicast_order, reach, talking
+from headrace.schedule.verify.contents import Contents
+from headrace.schedule.verify.cores import (
+    alike,
+    between_cores,
+    multicast_order,
+    reach,
+    shared_registers,
+    talking,
+)
 from headrace.schedule.verify.events import Event
 from headrace.schedule.verify.programs import Program
-from headrace.schedule.verify.races import races
+from headrace.schedule.verify.races import in_flight, overwritten_indices, races
 from headrace.schedule.verify.run import Run
+from headrace.schedule.verify.sets import moduli
+from headrace.schedule.verify.totals import unbalanced
 from headrace.schedule.verify.values import ARGUMENT_SHIFT, EXAMPLE_SCALAR, Handle, Scope, Unverifiable
 
 FULL_EVENTS = 3000
-"""Programs of ours with more events in a core run with their unmarked loops cut to `CLIPPED` iterations."""
+"""Programs of ours with more events in a core run with the middle of their unmarked loops left out first."""
 
 CLIPPED = 9
 
@@ -88,16 +103,53 @@ class _Function:
         found += outside(((r.op, r.touch) for r in reaches), self.device, self.sizes)
         found += between_cores(reaches, talking(groups, self.programs, self.known, self.shared))
         found += multicast_order(self.programs, self.known, self.shared)
+        found += shared_registers(self.programs, self.known, self.shared)
         return found
 
     def core(self, handles: list[Handle]) -> list[Diagnostic]:
         """Check the units of one core (or of cores that talk to each other)."""
-        clip = CLIPPED if self.is_ours and self.is_long(handles) else None
-        run = Run({h: self.events(h, clip) for h in handles}, self.capacity)
+        if self.is_ours and self.is_long(handles):
+            # what a run of the beginnings and ends of loops misses may only be missing there
+            found = [*self.run(handles, CLIPPED), *unbalanced(map(self.scope_of, handles))]
+            if not found:
+                return []
+        return self.run(handles, None)
+
+    def run(self, handles: list[Handle], clip: int | None) -> list[Diagnostic]:
+        """Run the units and check everything they did."""
+        contents = Contents(self.device)
+        for core in {h.core for h in handles}:
+            for address, size in self.resident("headrace.lx_in"):
+                contents.reside(core, address, size)
+        run = Run({h: self.events(h, clip) for h in handles}, self.capacity, contents)
         run.run()
         units = [unit.handle for unit in run.units]
         local = [(r.op, t) for r in run.records for t in r.touches if t.view.memory.kind != "hbm"]
-        return [*run.findings, *races(run.records, units), *outside(local, self.device, self.sizes)]
+        return [
+            *run.findings,
+            *races(run.records, units),
+            *in_flight(run.records, units),
+            *overwritten_indices(run.records, units),
+            *outside(local, self.device, self.sizes),
+            *self.unkept({h.core for h in handles}, contents),
+        ]
+
+    def resident(self, name: str) -> list[tuple[int, int]]:
+        """(address, bytes) of what an attribute of the function says stays in scratchpads."""
+        entries = plain(self.op.attributes[name]) if name in self.op.attributes else []
+        return [(int(e["address"]), int(e["bytes"])) for e in entries]
+
+    def unkept(self, cores: set[int], contents: Contents) -> Iterator[Diagnostic]:
+        """Yield a finding for what the function promises to leave in a scratchpad but does not write."""
+        for address, size in self.resident("headrace.lx_out"):
+            for core in sorted(cores):
+                byte = contents.missing(core, address, size)
+                if byte is not None:
+                    message = (
+                        f"core {core} leaves byte {byte} of the scratchpad unwritten, which lx_out names"
+                    )
+                    yield Diagnostic(message, location(self.op), self.op.name)
+                    break
 
     def is_long(self, handles: list[Handle]) -> bool:
         total = 0
@@ -108,12 +160,26 @@ class _Function:
         return False
 
     def events(self, handle: Handle, clip: int | None) -> Iterator[Event]:
-        program = self.programs[handle]
+        scope, ops = self.scope_of(handle)
+        return Program(scope, clip, self.period).events(ops)
+
+    def scope_of(self, handle: Handle) -> tuple[Scope, Any]:
+        """What a unit knows at its start, and the ops of its program."""
+        block = self.programs[handle].region.block
         scope = Scope(dict(self.known), handle, self.shared)
-        block = program.region.block
         if block.args:
             scope.known[block.args[0]] = handle
-        return Program(scope, clip).events(block.ops)
+        return scope, block.ops
+
+    @cached_property
+    def period(self) -> int:
+        """A number of iterations after which everything that goes in turns is where it was."""
+        found = 4
+        for op in self.op.walk():
+            for attribute in op.properties.values():
+                if isinstance(attribute, AffineMapAttr):
+                    found = lcm(found, *moduli(attribute))
+        return min(found, FULL_EVENTS)
 
     def capacity(self, sender: Handle, receiver: Handle) -> int | None:
         link = self.device.find_link(sender.kind, receiver.kind)

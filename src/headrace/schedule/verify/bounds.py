@@ -19,7 +19,8 @@ from headrace.schedule.verify.values import ARGUMENT_SHIFT
 def outside(
     touched: Iterable[tuple[Any, Touch]], device: Device, sizes: dict[int, tuple[str, int]]
 ) -> Iterator[Diagnostic]:
-    """Yield a finding for every op that touches bytes outside its view, its memory or its argument.
+    """Yield a finding for every op that touches bytes outside its view, its memory or its argument, or
+    through a view that starts amid a granule.
 
     `sizes` gives (name, bytes) of the argument with each number.
     """
@@ -27,7 +28,7 @@ def outside(
     for op, touch in touched:
         if id(op) in reported:
             continue
-        problem = _outside_view(touch) or _outside_memory(touch, device, sizes)
+        problem = _outside_view(touch) or _outside_memory(touch, device, sizes) or _misaligned(touch, device)
         if problem:
             reported.add(id(op))
             yield Diagnostic(problem, location(op), op.name)
@@ -53,15 +54,31 @@ def _outside_memory(touch: Touch, device: Device, sizes: dict[int, tuple[str, in
         if low < base or high > base + size:
             return f"bytes {low - base}..{high - base} of argument {name}, which has {size}"
         return ""
-    found = device.find_memory("ct_local") if memory.kind == "lx" else None
+    kind = "ct_local" if memory.kind == "lx" else memory.kind.rpartition(".")[2]
+    found = device.find_memory(kind)
     if found is None:
         return ""
+    if memory.kind != "lx":
+        return (
+            ""
+            if 0 <= low and high <= found.size_bytes
+            else (f"bytes {low}..{high} of a register file of {found.size_bytes}")
+        )
     if low < 0 or high > found.size_bytes:
         return f"bytes {low}..{high} of a scratchpad of {found.size_bytes}"
     for start, stop in found.reserved:
         if low < stop and start < high:
             return f"bytes {low}..{high} of the scratchpad, where {start}..{stop} is reserved"
     return ""
+
+
+def _misaligned(touch: Touch, device: Device) -> str:
+    """Buffers of a scratchpad start at granules of it."""
+    found = device.find_memory("ct_local") if touch.view.memory.kind == "lx" else None
+    start = touch.view.start * touch.view.itemsize
+    if found is None or start % found.align_bytes == 0:
+        return ""
+    return f"a view of the scratchpad starts at byte {start}, not a multiple of {found.align_bytes}"
 
 
 def resident(program: Any, kind: str, device: Device) -> Iterator[Diagnostic]:

@@ -12,7 +12,7 @@ from headrace.ir.text import location
 from headrace.schedule.verify.events import Touch, Work
 from headrace.schedule.verify.programs import Program
 from headrace.schedule.verify.races import byte_range, share_bytes
-from headrace.schedule.verify.values import Handle, Scope
+from headrace.schedule.verify.values import ALIASES, Handle, Scope
 
 Known = dict[Any, Any]
 """What values are: known for the function, shared maps."""
@@ -258,3 +258,25 @@ def multicast_order(programs: dict[Handle, Any], known: Known, shared: Known) ->
             op = next(op for g, op in sequences[a] if g in common)
             yield Diagnostic(f"{a} and {b} issue shared loads in different orders", location(op), op.name)
             return
+
+
+def shared_registers(programs: dict[Handle, Any], known: Known, shared: Known) -> Iterator[Diagnostic]:
+    """Yield a finding for every register file that is used by another unit than its own."""
+    reported = set()
+    for handle, program in programs.items():
+        for op in program.region.walk():
+            if op.name != "dataflow.get_local_unit" or id(op) in reported:
+                continue
+            owner = op.unit.owner
+            is_mapped = getattr(owner, "name", "") == "uniform.query_map"
+            unit = _entry(owner, handle, known, shared) if is_mapped else known.get(op.unit, handle)
+            file = op.unit_name.data
+            if (
+                isinstance(unit, Handle)
+                and unit != handle
+                and ALIASES.get(file.lower(), file.lower()) != "lx"
+            ):
+                reported.add(id(op))
+                user = next((u.operation for v in op.result.uses for u in v.operation.results[0].uses), op)
+                message = f"{handle} uses {file} of {unit}: a register file has one user"
+                yield Diagnostic(message, location(user), user.name)

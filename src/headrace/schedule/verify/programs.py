@@ -13,12 +13,14 @@ from headrace.schedule.verify.values import Handle, Scope, Unverifiable
 
 
 class Program:
-    """The events of one unit instance; loops longer than `clip` iterations run `clip` times (None: in
-    full).
+    """The events of one unit instance.
+
+    Loops of more iterations than `clip` (None: none) leave out a multiple of `period` of them: the first
+    `clip` and at least the last `period` run, so that buffers taken in turns stay in turn.
     """
 
-    def __init__(self, scope: Scope, clip: int | None) -> None:
-        self.scope, self.clip = scope, clip
+    def __init__(self, scope: Scope, clip: int | None, period: int = 1) -> None:
+        self.scope, self.clip, self.period = scope, clip, period
 
     def events(self, ops: Any) -> Iterator[Event]:
         """Yield the events of a block."""
@@ -42,7 +44,7 @@ class Program:
             return
         block = op.body.block
         carried = [self.scope.known.get(v) for v in op.iter_args]
-        for k in range(count if self.clip is None else min(count, self.clip)):
+        for k in self.kept(count):
             self.scope.known[block.args[0]] = low + k * step
             for arg, value in zip(block.args[1:], carried, strict=True):
                 if value is not None:
@@ -52,6 +54,16 @@ class Program:
         for result, value in zip(op.results, carried, strict=True):
             if value is not None:
                 self.scope.known[result] = value
+
+    def kept(self, count: int) -> Iterator[int]:
+        """The iterations that run."""
+        first = self.clip if self.clip is not None else count
+        left_out = max(0, count - first - self.period) // self.period * self.period
+        if left_out:
+            yield from range(first)
+            yield from range(first + left_out, count)
+        else:
+            yield from range(count)
 
     def folded(self, op: Any, count: int) -> Work | None:
         """Return a loop as one event if its body only computes and passes messages, or is such a loop
@@ -90,7 +102,7 @@ class Program:
 
     def roles(self, op: Any) -> Iterator[Event]:
         """uniformize_regions: the region of this unit runs."""
-        for region, units in op.groups() if hasattr(op, "groups") else _groups(op):
+        for region, units in groups_of(op):
             if self.scope.me in [self.scope[u] for u in units]:
                 if region.block.args:
                     self.scope.known[region.block.args[0]] = self.scope.me
@@ -201,7 +213,11 @@ class Program:
         yield Work(1, (), (touch,), op)
 
 
-def _groups(op: Any) -> Iterator[tuple[Any, Sequence[Any]]]:
+def groups_of(op: Any) -> Iterator[tuple[Any, Sequence[Any]]]:
+    """The regions of uniformize_regions with their units."""
+    if hasattr(op, "groups"):
+        yield from op.groups()
+        return
     at = 0
     for region, count in zip(op.regions, op.list_sizes.get_values(), strict=True):
         yield region, op.operands[at : at + count]

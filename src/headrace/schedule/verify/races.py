@@ -40,6 +40,54 @@ def races(records: Sequence[Record], units: Sequence[Handle]) -> Iterator[Diagno
                 yield _finding(a, b, units)
 
 
+def in_flight(records: Sequence[Record], units: Sequence[Handle]) -> Iterator[Diagnostic]:
+    """Yield a finding for copies of one unit that meet although the first may not be complete."""
+    copies: dict[int, list[Record]] = {}
+    reported = set()
+    for record in records:
+        if "load_and_store" not in record.op.name:
+            continue
+        open_ = [r for r in copies.get(record.unit, ()) if r.end > record.complete]
+        copies[record.unit] = [*open_, record]
+        for earlier in open_:
+            key = (id(earlier.op), id(record.op))
+            if key not in reported and _overlap(earlier, record):
+                reported.add(key)
+                message = f"{units[record.unit]} overlaps its own transfer in flight; a fence is missing"
+                hint = f"the other transfer is at {location(earlier.op)}"
+                yield Diagnostic(message, location(record.op), record.op.name, hint)
+
+
+def _overlap(a: Record, b: Record) -> bool:
+    """True if two transfers share bytes that one of them writes."""
+    return any(_share(x, y) for x in a.touches for y in b.touches if x.is_write or y.is_write)
+
+
+def _share(x: Touch, y: Touch) -> bool:
+    (low, high), (first, end) = byte_range(x), byte_range(y)
+    return (
+        x.view.memory == y.view.memory
+        and low < end
+        and first < high
+        and _hulls_meet(x, y)
+        and share_bytes(x, y)
+    )
+
+
+def overwritten_indices(records: Sequence[Record], units: Sequence[Handle]) -> Iterator[Diagnostic]:
+    """Yield a finding for every gather or scatter that writes over the indices it reads."""
+    reported = set()
+    for record in records:
+        if len(record.touches) < 3 or id(record.op) in reported:
+            continue
+        reads = [t for t in record.touches if not t.is_write and not t.is_indirect]
+        writes = [t for t in record.touches if t.is_write]
+        if any(_share(x, y) for x in reads for y in writes):
+            reported.add(id(record.op))
+            message = f"{units[record.unit]} writes over the indices it reads"
+            yield Diagnostic(message, location(record.op), record.op.name)
+
+
 def byte_range(touch: Touch) -> tuple[int, int]:
     """Return the first byte and the end of all a touch covers."""
     first, end = touch.hull()

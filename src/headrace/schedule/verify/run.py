@@ -13,6 +13,7 @@ from typing import Any
 
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import location
+from headrace.schedule.verify.contents import Contents
 from headrace.schedule.verify.events import Event, Message, Signal, Touch, Work
 from headrace.schedule.verify.values import Handle
 
@@ -23,7 +24,7 @@ Clock = tuple[int, ...]
 @dataclass
 class Record:
     """Memory accesses of one event: when it started, when each step ran, and the time of the unit when it
-    ended.
+    ended; `complete`: up to which time the unit's own transfers were known to be complete at the start.
     """
 
     unit: int
@@ -33,6 +34,7 @@ class Record:
     time: int
     steps: list[Clock] = field(default_factory=list)
     end: int = 0
+    complete: int = 0
 
 
 @dataclass
@@ -56,6 +58,8 @@ class _Unit:
         self.step = self.place = 0
         self.is_done = False
         self.waits_for = ""
+        self.awaits: Handle | None = None
+        self.complete = 0
 
 
 class Run:
@@ -65,7 +69,9 @@ class Run:
         self,
         programs: dict[Handle, Iterator[Event]],
         capacity: Callable[[Handle, Handle], int | None],
+        contents: Contents,
     ) -> None:
+        self.contents = contents
         self.units = [_Unit(n, h, e) for n, (h, e) in enumerate(programs.items())]
         self.clocks: list[list[int]] = [[0] * len(self.units) for _ in self.units]
         self.capacity = capacity
@@ -73,6 +79,7 @@ class Run:
         self.channels: dict[tuple[Handle, Handle], Channel] = {}
         self.records: list[Record] = []
         self.findings: list[Diagnostic] = []
+        self.seen: set[Any] = set()
 
     def run(self) -> None:
         """Run to the end and check what is left over."""
@@ -84,7 +91,11 @@ class Run:
                     moved = True
         stuck = [u for u in self.units if not u.is_done]
         if stuck:
+            cycle = _cycle({u.handle: u.awaits for u in stuck if u.awaits is not None})
+            stuck.sort(key=lambda u: u.handle not in cycle)
             chain = "; ".join(f"{u.handle} waits for {u.waits_for}" for u in stuck)
+            if cycle:
+                chain += f"; cycle of waits: {' -> '.join(map(str, cycle))}"
             op = stuck[0].event.op if stuck[0].event is not None else None
             self.fault("the units wait for each other", op, chain)
             return
@@ -97,6 +108,14 @@ class Run:
             if channel.queue:
                 message = f"{len(channel.queue)} messages from {sender} to {receiver} are never received"
                 self.fault(message, channel.queue[0][2])
+
+    def once(self, found: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
+        """What is found at a place for the first time."""
+        for one in found:
+            key = one.where, one.message
+            if key not in self.seen:
+                self.seen.add(key)
+                yield one
 
     def fault(self, message: str, op: Any, hint: str = "") -> None:
         where = location(op) if op is not None else None
@@ -128,10 +147,15 @@ class Run:
             unit.record = Record(
                 unit.number, unit.event.touches, unit.event.op, start, unit.count << STEP_BITS
             )
+            unit.record.complete = unit.complete
             self.records.append(unit.record)
+            for touch in unit.event.touches:
+                if not touch.is_write:
+                    self.findings += self.once(self.contents.check(touch, unit.handle, unit.event.op))
 
     def signal(self, unit: _Unit, event: Signal) -> bool | None:
         if event.kind == "fence":
+            unit.complete = unit.count << STEP_BITS
             return True
         assert event.peer is not None
         clock = self.clocks[unit.number]
@@ -141,9 +165,11 @@ class Run:
             return True
         queue = self.signals.setdefault((event.peer, unit.handle), deque())
         if not queue:
-            unit.waits_for = f"a signal {event.label!r} from {event.peer}"
+            unit.waits_for, unit.awaits = f"a signal {event.label!r} from {event.peer}", event.peer
             return None
         label, seen, _ = queue.popleft()
+        # the peer has seen a signal of this unit, which travels behind its transfers
+        unit.complete = max(unit.complete, seen[unit.number])
         if label and event.label and label != event.label:
             self.fault(
                 f"waits for {event.label!r} from {event.peer}, but the next signal is {label!r}", event.op
@@ -172,6 +198,9 @@ class Run:
             moved = True
         if unit.record is not None:
             unit.record.end = (unit.count << STEP_BITS) + event.steps
+            for touch in event.touches:
+                if touch.is_write:
+                    self.contents.store(touch)
         return True
 
     def pass_on(self, unit: _Unit, message: Message, clock: list[int], op: Any) -> bool:
@@ -183,7 +212,7 @@ class Run:
             channel = self.channels[ends] = Channel(self.capacity(*ends))
         if is_push:
             if not channel.takes(message):
-                unit.waits_for = f"space on the way to {message.peer}"
+                unit.waits_for, unit.awaits = f"space on the way to {message.peer}", message.peer
                 return False
             seen = list(clock)
             seen[unit.number] = (unit.count << STEP_BITS) + unit.step + 1
@@ -191,7 +220,7 @@ class Run:
             channel.bytes += message.bytes
             return True
         if not channel.queue:
-            unit.waits_for = f"a message from {message.peer}"
+            unit.waits_for, unit.awaits = f"a message from {message.peer}", message.peer
             return False
         sent, seen_clock, sender = channel.queue.popleft()
         channel.bytes -= sent.bytes
@@ -200,3 +229,16 @@ class Run:
             self.fault(f"receives {message.elements} x {message.dtype}, which is not what arrives", op, hint)
         self.join(clock, seen_clock)
         return True
+
+
+def _cycle(waits: dict[Handle, Handle]) -> list[Handle]:
+    """The units of a cycle of waits, the first one repeated at the end; empty if there is none."""
+    for start in waits:
+        seen: list[Handle] = []
+        at = start
+        while at in waits and at not in seen:
+            seen.append(at)
+            at = waits[at]
+        if at in seen:
+            return [*seen[seen.index(at) :], at]
+    return []

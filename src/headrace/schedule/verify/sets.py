@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr
+
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import location
 from headrace.schedule.verify.values import Unverifiable
@@ -48,3 +50,18 @@ def _extents(attr: Any, symbols: tuple[int, ...]) -> tuple[int, ...] | None:
                 known = extents[k]
                 extents[k] = limit if known is None else min(known, limit)
     return tuple(max(0, e) if e is not None else 1 for e in extents)
+
+
+@lru_cache(maxsize=4096)
+def moduli(attribute: Any) -> tuple[int, ...]:
+    """The constants that an affine map takes remainders by."""
+    return tuple(m for result in attribute.data.results for m in _moduli(result))
+
+
+def _moduli(expression: Any) -> list[int]:
+    if not isinstance(expression, AffineBinaryOpExpr):
+        return []
+    found = [*_moduli(expression.lhs), *_moduli(expression.rhs)]
+    if expression.kind is AffineBinaryOpKind.Mod and isinstance(expression.rhs, AffineConstantExpr):
+        found.append(expression.rhs.value)
+    return found

@@ -39,7 +39,10 @@ class Handle:
 
 @dataclass(frozen=True)
 class View:
-    """An array in memory: element i at `start` + strides . i elements of `itemsize` bytes."""
+    """An array in memory: element i at `start` + strides . i elements of `itemsize` bytes.
+
+    `buffer` is the name `headrace.buffer` gives what it shows.
+    """
 
     memory: Handle
     start: int
@@ -47,6 +50,7 @@ class View:
     shape: tuple[int | None, ...]
     dtype: str
     itemsize: int
+    buffer: str = ""
 
 
 BINARY: dict[str, Callable[[int, int], int]] = {
@@ -159,7 +163,13 @@ def _view(scope: Scope, op: Any) -> View:
     strides = tuple(layout.eval([int(d == k) for d in range(rank)], [])[0] - base for k in range(rank))
     dtype = str(kind.get_element_type())
     shape = tuple(None if e < 0 else int(e) for e in kind.get_shape())
-    return View(scope[op.unit], scope[op.start] + base, strides, shape, dtype, itemsize(dtype))
+    memory = scope[op.unit]
+    if memory.kind not in ("hbm", "lx") and "." not in memory.kind:
+        # a register file named by itself is the one of whoever uses it
+        memory = Handle(f"{scope.me.kind}.{memory.kind}", scope.me.core, scope.me.corelet)
+    name = op.attributes.get("headrace.buffer")
+    buffer = "" if name is None else name.data
+    return View(memory, scope[op.start] + base, strides, shape, dtype, itemsize(dtype), buffer)
 
 
 def _cast(scope: Scope, op: Any) -> Any:

@@ -1,0 +1,128 @@
+"""The static checker finds what the sanitizer finds, at the same line; in long loops too."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.arch.presets import device
+from headrace.ir.diagnostics import Diagnostic
+from headrace.ir.text import parse
+from headrace.schedule.verify import verify
+from tests.machine.test_check_classes import CASES, program_text
+
+
+def found(programs: dict[str, list[str]]) -> tuple[list[Diagnostic], list[str]]:
+    text = program_text(programs)
+    return verify(parse(text), device("spyre")), text.split("\n")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_fault_is_found_before_it_runs(name: str) -> None:
+    errors, lines = found(CASES[name][0])
+    assert errors and all(e.severity == "error" for e in errors)
+    marked = [k + 1 for k, line in enumerate(lines) if "//!" in line]
+    places = {e.where.line for e in errors if e.where is not None}
+    # of two ops that meet, or two units that wait, either may be named
+    hints = " ".join(e.hint for e in errors)
+    assert places & set(marked) or f":{marked[0]}:" in hints or "waits for" in hints
+
+
+def test_a_wait_cycle_is_named() -> None:
+    errors, _ = found(CASES["cycle of waits"][0])
+    assert "cycle of waits: mnilu of core 0 -> mnisu of core 0 -> mnilu of core 0" in errors[0].hint
+
+
+ROW = (
+    "load_order = #same2, load_set = #row, load_time_addr_map = #zero2, store_order = #same2, "
+    "store_set = #row, store_time_addr_map = #zero2, time_order = #same, time_set = #once"
+)
+ROWS = """
+#same2 = affine_map<(d0, d1) -> (d0, d1)>
+#zero2 = affine_map<(d0) -> (0, 0)>
+#row = affine_set<(d0, d1) : (d0 == 0, d1 >= 0, -d1 + 63 >= 0)>
+#flat = affine_map<(d0, d1) -> (d0 * 64 + d1)>
+"""
+
+
+def ring(loads: int = 800, stores: int = 800, rows: int = 800, copies: int = 3, credits: int = 3) -> str:
+    """Rows loaded into copies of a buffer taken in turns, and stored from there."""
+
+    def move(source: str, target: str) -> str:
+        kinds = [f"memref<{rows}x64xf16>", f"memref<{copies}x64xf16>"]
+        kinds = kinds if source.startswith("%d") else kinds[::-1]
+        return (
+            f"agen.composite_load_and_store src:{source} dst:{target} time_symbols(), "
+            f"load_iv(%v:vector<64xf16>) {{{ROW}}} {{ agen.yield }} : {kinds[0]}, {kinds[1]}"
+        )
+
+    def views(start: str) -> list[str]:
+        return [
+            f"%d = dataflow.get_logical_memory_view %hbm, {start} {{layout_map = #flat}} : index, index, "
+            f"memref<{rows}x64xf16>",
+            "%l = dataflow.get_logical_memory_view %lx, %c0 {layout_map = #flat} : index, index, "
+            f"memref<{copies}x64xf16>",
+            f"%n = arith.constant {loads} : index",
+            f"%m = arith.constant {stores} : index",
+            f"%k = arith.constant {credits} : index",
+        ]
+
+    give = ["scf.for %i = %c0 to %k step %c1 {", "dataflow.sync_send %ld : index", "}"]
+    take = ["scf.for %i = %c0 to %k step %c1 {", "dataflow.sync_recv %st : index", "}"]
+    programs = {
+        "ld": [
+            *views("%c0"),
+            "scf.for %t = %c0 to %n step %c1 {",
+            "dataflow.sync_recv %st : index",
+            move("%d[%t, 0]", "%l[%t mod 3, 0]"),
+            "dataflow.sync_send %st : index",
+            "}",
+            *take,
+        ],
+        "st": [
+            "%far = arith.constant 10000000 : index",
+            *views("%far"),
+            *give,
+            "scf.for %t = %c0 to %m step %c1 {",
+            "dataflow.sync_recv %ld : index",
+            move("%l[%t mod 3, 0]", "%d[%t, 0]"),
+            "dataflow.sync_send %ld : index",
+            "}",
+        ],
+    }
+    return ROWS + program_text(programs)
+
+
+def messages(text: str) -> str:
+    return "; ".join(f"{e.message} {e.hint}" for e in verify(parse(text), device("spyre")))
+
+
+def test_a_long_loop_is_sound() -> None:
+    assert messages(ring()) == ""
+
+
+@pytest.mark.parametrize("fewer", [1, 4, 12])
+def test_iterations_missing_on_one_side_of_a_long_loop_are_found(fewer: int) -> None:
+    """However many: what is left out of the run is counted."""
+    assert "wait for each other" in messages(ring(stores=800 - fewer))
+
+
+def test_the_last_iteration_of_a_long_loop_stays_in_bounds() -> None:
+    assert "0..800 of dim 0, which has 799" in messages(ring(rows=799))
+
+
+def test_a_credit_too_many_in_a_long_loop_is_a_race() -> None:
+    assert "in no order" in messages(ring(credits=4))
+
+
+def test_what_a_function_promises_to_leave_must_be_written() -> None:
+    promise = 'headrace.lx_out = [{name = "h", address = 4096 : i64, bytes = 64 : i64}]'
+    text = ring(loads=4, stores=4, rows=4).replace("{grid = [1]}", f"{{grid = [1], {promise}}}")
+    assert promise in text and "leaves byte 4096 of the scratchpad unwritten" in messages(text)
+
+
+def test_what_an_earlier_call_left_may_be_read() -> None:
+    programs = CASES["never written"][0]
+    text = program_text(programs)
+    kept = 'headrace.lx_in = [{name = "h", address = 0 : i64, bytes = 128 : i64}]'
+    assert "nothing has written" in messages(text)
+    assert messages(text.replace("{grid = [1]}", f"{{grid = [1], {kept}}}")) == ""
