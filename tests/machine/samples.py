@@ -50,9 +50,9 @@ class Sample:
             assert error <= self.tolerance, (self.name, error)
 
 
-def text(name: str) -> str:
-    """The text of a sample program."""
-    return (PROGRAMS / f"{name}.mlir").read_text()
+def text(name: str, is_generic: bool = False) -> str:
+    """The text of a sample program, in custom syntax or as MLIR's own tools print it generically."""
+    return ((PROGRAMS / "generic" if is_generic else PROGRAMS) / f"{name}.mlir").read_text()
 
 
 def image_of(source: str) -> Image:

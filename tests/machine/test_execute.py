@@ -19,11 +19,14 @@ from tests.machine import samples
 from tests.machine.samples import Sample
 
 
+@pytest.mark.parametrize("is_generic", [False, True], ids=["custom", "generic"])
 @pytest.mark.parametrize("make", samples.ALL, ids=lambda f: f.__name__)
-def test_sample_program_gives_what_numpy_gives(make: Callable[[], Sample]) -> None:
+def test_sample_program_gives_what_numpy_gives(make: Callable[[], Sample], is_generic: bool) -> None:
     sample = make()
     memory = sample.memory()
-    execute(samples.image_of(samples.text(sample.name)), memory, dict(sample.scalars))
+    image = samples.image_of(samples.text(sample.name, is_generic))
+    scalars = dict(zip((a.name for a in image.arguments), dict(sample.scalars).values(), strict=True))
+    execute(image, memory, scalars)
     sample.check(memory)
 
 
