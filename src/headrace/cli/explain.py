@@ -74,10 +74,11 @@ def _programs(
     from headrace.runtime.compiler import Options, compile_kernel
     from headrace.runtime.defaults import default_scalars
     from headrace.runtime.kernel import load
+    from headrace.runtime.split import is_split
 
     if file.suffix == ".py":
         return [(program, {}) for program in _of_script(file, kernel, device, arch)]
-    if file.is_dir():
+    if file.is_dir() and not is_split(file):
         return [(open_program(file).reparsed(), {})]
     source = load(file, kernel or None)
     warn(source)

@@ -59,7 +59,7 @@ def run(
     effort: Effort = 1,
     plan: Annotated[Path | None, typer.Option("--plan", help="Replay an edited plan.json.")] = None,
     settings: Annotated[
-        list[str], typer.Option("--set", metavar="KEY=VALUE", help="An option of KTIR's meaning.")
+        list[str], typer.Option("--set", metavar="KEY=VALUE", help="An option of what KTIR or DFIR means.")
     ] = [],  # noqa: B006
     strict_lx: Annotated[
         bool, typer.Option("--strict-lx", help="A tile over the scratchpad is an error.")
@@ -79,12 +79,9 @@ def run(
     if engine == "reference":
         result = _reference(file, function, arrays, values, seed, settings, strict_lx)
     else:
-        if settings:
-            hint = "an option of KTIR's meaning belongs to --engine reference"
-            raise HeadraceError(f"--set {settings[0]}: the machine has no such option", hint=hint)
         chosen = find_device(device or "spyre", arch) if device or arch or not file.is_dir() else None
         result = _machine(
-            file, chosen, function, arrays, values, seed, check, trace, names(without), effort, plan
+            file, chosen, function, arrays, values, seed, check, trace, names(without), effort, plan, settings
         )
     if inputs is None and not quiet:
         print(f"inputs are seeded ({seed}); --inputs arrays.npz gives your own", file=sys.stderr)
@@ -105,14 +102,20 @@ def _machine(
     without: tuple[str, ...],
     effort: int,
     plan: Path | None,
+    settings: list[str],
 ) -> Run:
     from headrace.runtime.artefact import load as open_program
     from headrace.runtime.compiler import Options, compile_kernel
-    from headrace.runtime.defaults import default_scalars
+    from headrace.runtime.defaults import default_scalars, machine_settings
     from headrace.runtime.kernel import load
     from headrace.runtime.launch import run_program
+    from headrace.runtime.split import is_split
 
-    if file.is_dir():
+    if file.is_dir() and not is_split(file):
+        if settings:
+            raise HeadraceError(
+                f"--set {settings[0]}: a compiled program keeps the settings it was made with"
+            )
         program = open_program(file)
         if device is not None and device.sha256 != program.device.sha256:
             raise HeadraceError(
@@ -124,7 +127,7 @@ def _machine(
         warn(kernel)
         known = default_scalars(kernel, {**{k: v for k, v in (arrays or {}).items()}, **values})
         replay = read_plan(plan) if plan else None
-        options = Options(without, effort, replay, known)
+        options = Options(without, effort, replay, known, machine_settings(settings, kernel.level))
         program = compile_kernel(kernel, device or find_device("spyre", []), options)
     inputs = None if arrays is None else arrays
     return run_program(program.reparsed(), inputs, seed, check, is_traced=trace is not None)

@@ -28,6 +28,7 @@ class Argument:
     `kind` "memory": start of global views; `shape` in memory order covers every element they reach, `role`
     is "in", "out" or "inout". "lx": scratch, its views are `ct_local`. "scalar": a number (`example`: the one
     the kernel suggests). "unused": an `index` nothing reads. `index_limit`: elements are indices below it.
+    `unit`: what the start of memory is counted in when the program gets it.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Argument:
     role: str = ""
     index_limit: int | None = None
     example: float | int | None = None
+    unit: Literal["element", "byte"] = "element"
 
 
 @dataclass

@@ -21,13 +21,14 @@ from headrace.runtime.program import Program
 @dataclass(frozen=True)
 class Options:
     """How to compile: optimisations to leave out, a plan (JSON data) to replay, search effort, scalar
-    arguments.
+    arguments; `settings` are choices of what DFIR means (fields of `machine.options.Options`).
     """
 
     without: tuple[str, ...] = ()
     effort: int = 1
     plan: Any = None
     scalars: Mapping[str, float | int] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def compile_kernel(kernel: Kernel, device: Device | str, options: Options) -> Program:
@@ -41,7 +42,9 @@ def compile_kernel(kernel: Kernel, device: Device | str, options: Options) -> Pr
         case "ktdf":
             program = _from_ktdf(kernel, device)
         case _:
-            program = _from_dfir(kernel, device)
+            program = _from_dfir(kernel, device, options)
+    if options.settings:
+        program.meta["settings"] = dict(options.settings)
     program.meta["compile_ms"] = round(1e3 * (time.perf_counter() - start), 3)
     return program
 
@@ -87,8 +90,19 @@ def _from_ktdf(kernel: Kernel, device: Device) -> Program:
     return _declared(kernel, device, lower(kernel.module, device), kernel.module)
 
 
-def _from_dfir(kernel: Kernel, device: Device) -> Program:
-    return _declared(kernel, device, kernel.module, None)
+def _from_dfir(kernel: Kernel, device: Device, options: Options) -> Program:
+    """A program as it stands; where it does not declare its arguments, they are what it does with them."""
+    from headrace.runtime.foreign import foreign_arguments
+
+    program = _declared(kernel, device, kernel.module, None)
+    program.scalars = dict(options.scalars)
+    if kernel.function:
+        program.meta["entry"] = kernel.function
+    program.meta |= {"settings": dict(options.settings)} if options.settings else {}
+    program.name = program.image.name
+    if not program.arguments:
+        program.arguments = foreign_arguments(program.image, program.scalars)
+    return program
 
 
 def _declared(kernel: Kernel, device: Device, dfir: Any, ktdf: Any) -> Program:

@@ -18,7 +18,8 @@ def default_scalars(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, float
     HeadraceError for a scalar nobody knows (an integer without example), and for a value no argument takes.
     """
     if kernel.level != "ktir":
-        return {}
+        numbers = {k: v.item() if getattr(v, "ndim", None) == 0 else v for k, v in given.items()}
+        return {name: value for name, value in numbers.items() if isinstance(value, int | float)}
     _require_taken(kernel, given)
     scalars = [a for a in kernel.arguments if a.kind == "scalar"]
     values: dict[str, float | int] = {}
@@ -48,6 +49,35 @@ def _require_taken(kernel: Kernel, given: Mapping[str, Any]) -> None:
     ]
     if wrong:
         raise HeadraceError(wrong)
+
+
+def machine_settings(settings: list[str], level: str) -> dict[str, Any]:
+    """The choices of what DFIR means that `--set` makes; HeadraceError for an unknown key or value."""
+    from headrace.machine.options import Options
+
+    known = {f.name: f for f in fields(Options)}
+    found: dict[str, Any] = {}
+    for item in settings:
+        key, _, text = item.partition("=")
+        if key not in known:
+            hint = (
+                f"settings of the machine are {', '.join(sorted(known))}; those of KTIR's meaning belong to "
+            )
+            raise HeadraceError(
+                f"--set {item}: the machine has no such option", hint=hint + "--engine reference"
+            )
+        if key == "address_unit" and level != "dfir":
+            hint = "an option of KTIR's meaning belongs to --engine reference"
+            raise HeadraceError(
+                f"--set {item}: the addresses of a {level} kernel are lowered already", hint=hint
+            )
+        current = getattr(Options(), key)
+        try:
+            found[key] = type(current)(text)
+        except ValueError:
+            raise HeadraceError(f"--set {item}: not a number", hint=f"the default is {current}") from None
+    Options(**found)
+    return found
 
 
 def interpreter_options(settings: list[str], strict_lx: bool) -> Any:

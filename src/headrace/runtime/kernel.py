@@ -15,6 +15,7 @@ from headrace.ir.recognise import language
 from headrace.ir.text import parse
 from headrace.ir.verify import verify
 from headrace.runtime.declared import function_name
+from headrace.runtime.split import is_split, join, read_parts
 
 if TYPE_CHECKING:
     from headrace.arch.device import Device
@@ -24,18 +25,20 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Kernel:
     """A module of KTIR, KTDF or DFIR: its text, the file it came from, and which function is meant (None:
-    the one). `is_masked`: it may name what lies outside of a view (option bounds=mask).
+    the one). `is_masked`: it may name what lies outside of a view (option bounds=mask). `parts`: file and
+    text of every part of a split schedule.
     """
 
     text: str
     file: str = "<text>"
     function: str | None = None
     is_masked: bool = False
+    parts: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def module(self) -> Any:
         """The parsed and verified module; HeadraceError with every error of the text."""
-        module = parse(self.text, self.file)
+        module = join(self.parts) if self.parts else parse(self.text, self.file)
         found = verify(module, self.is_masked)
         errors = [each for each in found if each.severity == "error"]
         if errors:
@@ -94,6 +97,9 @@ def load(path_or_text: str | Path, function: str | None = None, is_masked: bool 
     if isinstance(path_or_text, str) and "\n" in path_or_text:
         return Kernel(path_or_text, function=function, is_masked=is_masked)
     path = Path(path_or_text)
+    if is_split(path):
+        parts = read_parts(path)
+        return Kernel("\n".join(text for _, text in parts), str(path), function, parts=parts)
     return Kernel(read_text(path), str(path), function, is_masked)
 
 

@@ -91,7 +91,7 @@ def run_program(
 
 
 def _bindings(program: Program, binding: Binding) -> dict[str, float | int]:
-    return {**binding.scalars, **binding.addresses}
+    return {**(program.scalars if program.is_foreign else {}), **binding.scalars, **binding.addresses}
 
 
 def _for_scalars(program: Program, inputs: Mapping[str, Any]) -> Program:
@@ -101,6 +101,8 @@ def _for_scalars(program: Program, inputs: Mapping[str, Any]) -> Program:
     wanted = {**program.scalars, **{k: v.item() if hasattr(v, "item") else v for k, v in given.items()}}
     if wanted == program.scalars:
         return program
+    if program.is_foreign:
+        return program.with_scalars(wanted)
     if not program.ktir:
         raise HeadraceError(
             f"the program was compiled for {program.scalars}",
@@ -116,7 +118,8 @@ def _values(
     program: Program, bindings: Mapping[str, float | int], memory: Memory, held: list[int]
 ) -> dict[str, float | int]:
     """Every run-time argument of the DFIR: element index of its start for memory, the number for a scalar."""
-    types = {a.name: a.dtype for a in (*program.arguments, *program.scratch) if a.kind == "memory"}
+    arguments = (*program.arguments, *program.scratch)
+    types = {a.name: a.dtype for a in arguments if a.kind == "memory" and a.unit == "element"}
     values: dict[str, float | int] = {}
     for argument in program.image.arguments:
         name = argument.name

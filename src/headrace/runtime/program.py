@@ -53,8 +53,10 @@ class Program:
     def image(self) -> Any:
         """The decoded program, from the module in memory."""
         from headrace.machine.decode import decode
+        from headrace.machine.options import Options
 
-        return decode(self.dfir_module, self.device)
+        options = Options(**self.meta.get("settings", {}))
+        return decode(self.dfir_module, self.device, self.meta.get("entry"), options)
 
     @cached_property
     def scratch(self) -> tuple[Argument, ...]:
@@ -62,6 +64,21 @@ class Program:
         from headrace.runtime.declared import declared_arguments
 
         return tuple(a for a in declared_arguments(self.dfir_module) if a.role == "scratch")
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it started as DFIR: its scalar arguments are given at the launch."""
+        return not self.ktir and self.ktdf_module is None
+
+    def with_scalars(self, scalars: Mapping[str, float | int]) -> Program:
+        """A foreign program with the extents that follow from other scalar values."""
+        from headrace.runtime.foreign import foreign_arguments
+
+        fresh = Program(**{name: getattr(self, name) for name in _FIELDS})
+        fresh.scalars = dict(scalars)
+        if any(a.kind == "scalar" for a in self.arguments):
+            fresh.arguments = foreign_arguments(self.image, scalars)
+        return fresh
 
     @cached_property
     def bound(self) -> Bound | None:
@@ -81,7 +98,12 @@ class Program:
             raise HeadraceError(found)
 
     def reparsed(self) -> Program:
-        """The same program, its DFIR printed and parsed again: what the command line executes."""
+        """The same program, its DFIR printed and parsed again: what the command line executes.
+
+        A program that started as DFIR is executed as it was written, so that faults name its own lines.
+        """
+        if self.is_foreign:
+            return self
         fresh = Program(**{name: getattr(self, name) for name in _FIELDS})
         fresh.dfir_module = parse(self.dfir, f"{self.name}.dfir.mlir")
         return fresh

@@ -55,7 +55,7 @@ _TIMED: dict[str, Callable[[ProgramDecoder, Operation], list[Node]]] = {
 
 
 class ProgramDecoder:
-    """Walks a body once; `env` maps SSA values to what they stand for (see `meanings`)."""
+    """Walks a body once; `env` maps SSA values to what they stand for, `at` is the op it is at."""
 
     def __init__(
         self,
@@ -70,6 +70,7 @@ class ProgramDecoder:
         self.env = env
         self.options, self.address_unit = options, address_unit
         self.rebind: Callable[[Any], Any] = builder.rebind
+        self.at: Any = None
         self.scope = transfers.Scope(
             self.index, self.view, self.peer, self.group, builder.coordinate, self.names
         )
@@ -78,10 +79,7 @@ class ProgramDecoder:
     def meaning(self, value: SSAValue) -> Any:
         """What the value stands for; a fault if nothing defined it."""
         if value not in self.env:
-            owner = value.owner
-            if isinstance(owner, Operation):
-                fault(owner, "this value is not available here")
-            fault(_owner(value), "an argument of this op is used where it is not available")
+            fault(self.at, f"operand %{value.name_hint or ''} is not available here")
         return self.env[value]
 
     def index(self, value: SSAValue) -> Index:
@@ -91,14 +89,14 @@ class ProgramDecoder:
             return found
         if isinstance(found, PerInstance) and all(isinstance(i, int | Index) for i in found.items):
             return self.per_instance_index([constant(i) for i in found.items])
-        fault(_user(value), "an integer is expected here")
+        fault(self.at, "an integer is expected here")
 
     def peer(self, value: SSAValue) -> Index:
         """The value as the number of a unit instance."""
         found = self.meaning(value)
         items = found.items if isinstance(found, PerInstance) else (found,) * len(self.builder.instances)
         if not all(isinstance(i, UnitHandle) for i in items):
-            fault(_user(value), "a unit handle is expected here")
+            fault(self.at, "a unit handle is expected here")
         return self.builder.table([i.number for i in items])
 
     def peers(self, value: SSAValue) -> list[Index]:
@@ -111,7 +109,7 @@ class ProgramDecoder:
         if len({len(g) for g in groups}) != 1 or not all(
             isinstance(u, UnitHandle) for g in groups for u in g
         ):
-            fault(_user(value), "groups of as many units for every unit are expected here")
+            fault(self.at, "groups of as many units for every unit are expected here")
         return [self.builder.table([u.number for u in row]) for row in zip(*groups, strict=True)]
 
     def group(self, value: SSAValue) -> Index:
@@ -124,7 +122,7 @@ class ProgramDecoder:
         """The value as a memory view."""
         found = self.meaning(value)
         if not isinstance(found, View):
-            fault(_user(value), "a memory view is expected here")
+            fault(self.at, "a memory view is expected here")
         return found
 
     def is_loaded(self, index: Index) -> bool:
@@ -135,7 +133,7 @@ class ProgramDecoder:
         """The value as a vector register."""
         found = self.meaning(value)
         if not isinstance(found, Value):
-            fault(_user(value), "a vector is expected here")
+            fault(self.at, "a vector is expected here")
         return found
 
     def define(self, result: SSAValue) -> Value:
@@ -162,6 +160,12 @@ class ProgramDecoder:
 
     def op(self, op: Operation) -> Node | list[Node] | None:
         """The node of an op; None if it only names a value; a list for an inlined region."""
+        around, self.at = self.at, op
+        found = self._op(op)
+        self.at = around
+        return found
+
+    def _op(self, op: Operation) -> Node | list[Node] | None:
         name = name_of(op)
         if name in _SILENT:
             return None
@@ -233,13 +237,6 @@ class ProgramDecoder:
         for k, item in enumerate(items):
             out = out + self.builder.table([int(j == k) for j in range(len(items))]) * item
         return out
-
-
-def _user(value: SSAValue) -> Operation:
-    """An op to name in a fault about a value."""
-    for use in value.uses:
-        return use.operation
-    return _owner(value)
 
 
 def _owner(value: SSAValue) -> Operation:
