@@ -17,7 +17,7 @@ from pathlib import Path
 
 from legality import legality_table, settings_table
 from constants import constants
-from optables import DIALECTS, op_table
+from optables import DFIR_DIALECTS, DIALECTS, beside_dfir_table, dfir_options, dfir_table, op_table
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"<!-- (output|table): (.*?) -->\n.*?<!-- end -->", re.S)
@@ -132,6 +132,9 @@ TABLES: dict[str, Callable[[], str]] = {
     **{f"constants of {name}": partial(constants, name) for name in ("spyre", "sample", "tiny", "tpuv3")},
     **{f"fidelity of {name}": partial(fidelity, name) for name in ("spyre", "tpuv3")},
     **{f"{dialect} ops": partial(op_table, dialect) for dialect in DIALECTS},
+    **{f"{dialect} ops": partial(dfir_table, dialect) for dialect in DFIR_DIALECTS},
+    "ops beside dfir": beside_dfir_table,
+    "dfir settings": dfir_options,
 }
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 DIALECTS = ("ktdp", "linalg", "arith", "math", "tensor", "scf", "affine", "spyreop")
+DFIR_DIALECTS = ("dataflow", "agen", "vectorchain", "uniform", "symbol")
+BESIDE_DFIR = ("scf", "affine", "arith", "math", "vector")
 LONGEST = 150
 """Characters of an example; longer ones end in an ellipsis."""
 
@@ -22,6 +24,47 @@ def op_table(dialect: str) -> str:
     for name in registered(dialect):
         marks = " | ".join("✓" if is_there else "" for is_there in (True, name in reference, name in machine))
         lines.append(f"| `{name}` | `{examples.get(name) or form(name)}` | {marks} |")
+    return "\n".join(lines)
+
+
+def dfir_table(dialect: str) -> str:
+    """The ops of a dialect of DFIR: an example as we print it, and whether the machine executes it."""
+    from headrace.machine.decode.executed import is_executed
+
+    examples = found_examples()
+    lines = ["| op | written as | executed |", "|---|---|---|"]
+    for name in registered(dialect):
+        mark = "✓" if is_executed(name) else ""
+        lines.append(f"| `{name}` | `{examples.get(name) or form(name)}` | {mark} |")
+    return "\n".join(lines)
+
+
+def beside_dfir_table() -> str:
+    """The ops of MLIR's own dialects in unit programs: which are executed, which are refused."""
+    from headrace.machine.decode.executed import is_executed
+
+    lines = ["| dialect | executed | refused |", "|---|---|---|"]
+    for dialect in BESIDE_DFIR:
+        names = registered(dialect)
+        parts = [[n for n in names if is_executed(n) == wanted] for wanted in (True, False)]
+        cells = [", ".join(f"`{n.partition('.')[2]}`" for n in part) for part in parts]
+        lines.append(f"| {dialect} | {cells[0]} | {cells[1]} |")
+    return "\n".join(lines)
+
+
+def dfir_options() -> str:
+    """The settings of what DFIR means."""
+    from dataclasses import fields
+    from typing import get_args, get_type_hints
+
+    from headrace.machine.options import Options
+
+    lines = ["| setting | default | values |", "|---|---|---|"]
+    hints = get_type_hints(Options)
+    for field in fields(Options):
+        values = [f"`{v}`" for v in get_args(hints[field.name]) if v] or ["a number of bits"]
+        default = f"`{field.default}`" if field.default != "" else "what the module says, else `element`"
+        lines.append(f"| `{field.name}` | {default} | {', '.join(values)} |")
     return "\n".join(lines)
 
 
@@ -78,7 +121,7 @@ def found_examples() -> dict[str, str]:
     found: dict[str, str] = {}
     for module in _modules():
         for op in module.walk():
-            if op.name.split(".")[0] not in DIALECTS:
+            if op.name.split(".")[0] not in (*DIALECTS, *DFIR_DIALECTS):
                 continue
             text = _first_line(TextPrinter(False).text(op))
             if op.name not in found or len(text) < len(found[op.name]):
@@ -107,7 +150,7 @@ def _modules() -> Iterator[Any]:
 
 def _first_line(text: str) -> str:
     lines = [line.strip() for line in text.strip().splitlines() if not line.startswith("#")]
-    line = lines[0] + (" … }" if lines[0].endswith("{") else "")
+    line = lines[0] + (" … }" if lines[0].endswith("{") else " …" if len(lines) > 1 else "")
     line = re.sub(r"affine_map<\(.*?\)(\[.*?\])? -> \(.*?\)>", "affine_map<…>", line)
     line = re.sub(r"affine_set<\(.*?\)(\[.*?\])? : \(.*?\)>", "affine_set<…>", line).replace("|", "\\|")
     return line if len(line) <= LONGEST else line[: LONGEST - 1].rstrip() + "…"

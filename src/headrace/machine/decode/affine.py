@@ -17,7 +17,7 @@ from xdsl.ir.affine import (
     AffineSymExpr,
 )
 
-from headrace.machine.decode.reading import fault
+from headrace.machine.decode.reading import affine_map, fault
 from headrace.machine.index import Index, constant
 
 
@@ -55,10 +55,24 @@ def expression(expr: AffineExpr, dims: Sequence[Index], symbols: Sequence[Index]
 
 
 def apply_map(map_: AffineMap, operands: Sequence[Index], symbols: Sequence[Index] = ()) -> list[Index]:
-    """The results of a map; `operands` are its dims, or its dims and symbols if `symbols` is empty."""
+    """The results of a map; `operands` are its dims, or its dims and symbols if `symbols` is empty.
+
+    The caller has checked that there are enough of both.
+    """
     dims = operands[: map_.num_dims]
     rest = operands[map_.num_dims :] if not symbols else symbols
     return [expression(e, dims, rest) for e in map_.results]
+
+
+def shifts(
+    op: Operation, key: str, dims: Sequence[Index], symbols: Sequence[Index], rank: int
+) -> list[Index]:
+    """The offsets that a time map gives for every dim of a view; a fault where it does not fit."""
+    map_ = affine_map(op, key)
+    if map_.num_dims != len(dims) or len(map_.results) != rank or map_.num_symbols > len(symbols):
+        given = f"{map_.num_dims} dimensions and {map_.num_symbols} symbols to {len(map_.results)} offsets"
+        fault(op, f"{key} maps {given}; there are {len(dims)} and {len(symbols)}, for a view of rank {rank}")
+    return apply_map(map_, dims, symbols if map_.num_symbols else ())
 
 
 def ranges(op: Operation, set_: AffineSet, symbols: Sequence[Index], key: str) -> list[Range]:
@@ -88,7 +102,7 @@ def ranges(op: Operation, set_: AffineSet, symbols: Sequence[Index], key: str) -
     for d, (a, b) in enumerate(zip(low, high, strict=True)):
         if a is None or b is None:
             fault(op, f"{key} leaves dimension {d} unbounded")
-        out.append(Range(a, b - a + 1))
+        out.append(Range(a, (b - a + 1).apply("max", 0)))
     return out
 
 
@@ -104,6 +118,8 @@ def _slopes(expr: AffineExpr, count: int, symbols: Sequence[Index]) -> list[int]
 
 def permutation(op: Operation, order: AffineMap, extents: Sequence[Index], key: str) -> list[int]:
     """Dims from slowest to fastest as `order` ranks them, dims of extent 1 left out."""
+    if order.num_dims != len(extents) or order.num_symbols:
+        fault(op, f"{key} orders {order.num_dims} dimensions of a set of {len(extents)}")
     seen: list[int] = []
     for expr in order.results:
         if isinstance(expr, AffineConstantExpr):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
-from xdsl.ir.affine import AffineMap, AffineSet
+from xdsl.ir.affine import AffineSet
 
-from headrace.machine.decode.affine import Range, apply_map, permutation, ranges
+from headrace.machine.decode.affine import Range, apply_map, permutation, ranges, shifts
 from headrace.machine.decode.meanings import View
 from headrace.machine.decode.reading import affine_map, affine_set, fault
 from headrace.machine.image import NOWHERE, Box, Dim, Index, Limit, Symbol
@@ -36,11 +36,11 @@ class Space:
 
 @dataclass(frozen=True)
 class Window:
-    """Where a vector lies relative to the subscripts, and how the subscripts move with time."""
+    """Where a vector lies relative to the subscripts; `shift` names the map that moves them with time."""
 
     run: Space
     times: Space
-    shift: AffineMap | None
+    shift: str | None
     symbols: tuple[Index, ...]
 
 
@@ -120,11 +120,10 @@ def _positions(op: Operation, view: View, subscripts: Sequence[Index], window: W
         fault(op, f"{len(subscripts)} subscripts for a view of rank {rank}")
     shift = [Index()] * rank
     if window.shift is not None:
-        symbols = window.symbols if window.shift.num_symbols else ()
-        shift = apply_map(window.shift, window.times.positions, symbols)
+        shift = shifts(op, window.shift, window.times.positions, window.symbols, rank)
     run = window.run.positions
-    if len(shift) != rank or len(run) < rank or any(p.constant != 0 for p in run[rank:]):
-        fault(op, f"time map of {len(shift)} and set of {len(run)} dimensions for a view of rank {rank}")
+    if len(run) < rank or any(p.constant != 0 for p in run[rank:]):
+        fault(op, f"a set of {len(run)} dimensions for a view of rank {rank}")
     return [a + b + c for a, b, c in zip(subscripts, shift, run, strict=False)]
 
 

@@ -15,6 +15,13 @@ from headrace.machine.image import Channel, Group, Index, Instance, MemoryKind, 
 _KINDS: dict[str, MemoryKind] = {"global": "global", "ct_local": "ct_local"}
 
 
+NAMED = (
+    *("dataflow.get_unit", "dataflow.create_group", "dataflow.create_multicast_group"),
+    *("uniform.def_immutable_mapping", "symbol.symbol_immutable_mapping", "symbol.create_symbol"),
+)
+"""The ops that `Handles.define` knows."""
+
+
 class Handles:
     """Gives every unit and group of a module its number; `symbols` are the values of `symbol.create_id`."""
 

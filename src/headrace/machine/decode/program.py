@@ -38,7 +38,7 @@ from headrace.machine.index import constant
 from headrace.machine.options import Options
 
 _SILENT = ("scf.yield", "affine.yield", "agen.yield", "uniform.yield", "dataflow.return", "func.return")
-_TRANSFERS: dict[str, Callable[[Operation, transfers.Scope], Node | list[Node] | None]] = {
+TRANSFERS: dict[str, Callable[[Operation, transfers.Scope], Node | list[Node] | None]] = {
     "agen.composite_load_and_store": transfers.copy,
     "agen.composite_indirect_load_and_store": transfers.indirect_copy,
     "agen.composite_load": transfers.read,
@@ -169,10 +169,10 @@ class ProgramDecoder:
         name = name_of(op)
         if name in _SILENT:
             return None
-        if name in _TRANSFERS:
-            found = _TRANSFERS[name](op, self.scope)
+        if name in TRANSFERS:
+            found = TRANSFERS[name](op, self.scope)
             return _TIMED[name](self, op) if found is None else found
-        handler = _HANDLERS.get(name)
+        handler = HANDLERS.get(name)
         if handler is not None:
             node: Node | list[Node] | None = handler(self, op)
             return node
@@ -185,7 +185,7 @@ class ProgramDecoder:
     def names(self, op: Operation) -> bool:
         """Defines the results of an op that only names values, whatever unit it stands in; False if not."""
         name = name_of(op)
-        is_work = name in _TRANSFERS or (name in _HANDLERS and name not in _NAMING)
+        is_work = name in TRANSFERS or (name in HANDLERS and name not in _NAMING)
         if is_work or name in _SILENT or op.regions or any(is_vector(r.type) for r in op.results):
             return False
         return bool(op.results) and self.op(op) is None
@@ -248,7 +248,7 @@ def _owner(value: SSAValue) -> Operation:
     return parent
 
 
-_HANDLERS: dict[str, Any] = {
+HANDLERS: dict[str, Any] = {
     "dataflow.get_logical_memory_view": views.logical,
     "dataflow.get_paged_logical_memory_view": views.paged,
     "dataflow.get_local_unit": control.local_unit,

@@ -35,10 +35,12 @@ _OTHER = (
 )
 
 
+INTEGER_OPS = (*_BINARY, *_PASS, *_OTHER)
+
+
 def is_integer_op(op: Operation) -> bool:
     """Whether an op computes an integer of the program."""
-    name = name_of(op)
-    return name in _BINARY or name in _PASS or name in _OTHER
+    return name_of(op) in INTEGER_OPS
 
 
 def integer_op(op: Operation, operands: Sequence[Index]) -> Index | None:

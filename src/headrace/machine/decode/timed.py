@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation, SSAValue
 
 from headrace.ir.text import location
-from headrace.machine.decode.affine import apply_map
+from headrace.machine.decode.affine import shifts
 from headrace.machine.decode.blocks import Space, Window, box, first_dim_stride, space
 from headrace.machine.decode.meanings import View
 from headrace.machine.decode.reading import (
-    affine_map,
     attribute,
     body_of,
     dtype_of,
@@ -52,10 +51,7 @@ class Steps:
         """A position moved by a time map; where the op has no such map it stays."""
         if attribute(self.op, key) is None:
             return list(at)
-        shift = affine_map(self.op, key)
-        found = apply_map(shift, self.times.positions, self.symbols if shift.num_symbols else ())
-        if len(found) != len(at):
-            fault(self.op, f"{key} gives {len(found)} offsets for a view of rank {len(at)}")
+        found = shifts(self.op, key, self.times.positions, self.symbols, len(at))
         return [a + b for a, b in zip(at, found, strict=True)]
 
     def loops(self, body: Sequence[Node]) -> list[Node]:

@@ -50,7 +50,10 @@ def vector_box(op: Operation, scope: Scope, view: View, subscripts: Sequence[Ind
 
 def subscripts(op: Operation, scope: Scope, key: str, operands: Sequence[SSAValue]) -> list[Index]:
     """The position that a subscript map gives."""
-    return apply_map(affine_map(op, key), [scope.index(v) for v in operands])
+    map_ = affine_map(op, key)
+    if map_.num_dims + map_.num_symbols != len(operands):
+        fault(op, f"{key} takes {map_.num_dims + map_.num_symbols} values, {len(operands)} are given")
+    return apply_map(map_, [scope.index(v) for v in operands])
 
 
 def copy(op: Operation, scope: Scope) -> Copy | None:
@@ -204,7 +207,7 @@ def _window(
     op: Operation, scope: Scope, side: str, times: Space, symbols: tuple[Index, ...], time_key: str
 ) -> Window:
     run = space(op, f"{side}_set", f"{side}_order", symbols, scope.coordinate)
-    return Window(run, times, affine_map(op, time_key), symbols)
+    return Window(run, times, time_key, symbols)
 
 
 def _index_box(
@@ -222,7 +225,7 @@ def _index_box(
     rank = len(view.shape)
     one = Space((Index(),) * rank, (), ())
     key = f"{side}_indirect_time_addr_map"
-    shift = affine_map(op, key) if attribute(op, key) is not None else None
+    shift = key if attribute(op, key) is not None else None
     return box(op, view, at, Window(one, times, shift, symbols))
 
 

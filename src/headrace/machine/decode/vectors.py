@@ -65,6 +65,21 @@ def constant_node(op: Operation, result: Value) -> Constant:
     return Constant(result, first if raw == first * array.size else raw, location(op))
 
 
+PLAIN = ("vector.shape_cast", "vector.bitcast", "vectorchain.constant_bitstream")
+CHAIN = (
+    *_UNARY,
+    *(
+        f"vectorchain.{short}"
+        for short in (
+            *("binary", "multiply", "multiply_and_accumulate", "select", "scan_with_gap", "shuffle", "pack"),
+            *("merge", "cast", "element_wise_compare", "element_wise_selection", "create_affine_mask"),
+            *("rotate", "exp_estimate", "sigmoid_estimate", "tanh_estimate"),
+        )
+    ),
+)
+"""The ops of vectorchain that `_chain` decodes."""
+
+
 @dataclass(frozen=True)
 class Operands:
     """How a vector op sees its operands: as registers, as integers, as whatever they stand for."""
