@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from headrace.ir.text import location
 from headrace.machine.decode import lanes
@@ -66,6 +66,17 @@ def _extreme(
     return first
 
 
+@dataclass(frozen=True)
+class _Body:
+    """A decoded body of a loop; `loaded` says which carried integers depend on what is loaded."""
+
+    number: int
+    nodes: tuple[Node, ...]
+    arguments: list[Any]
+    yielded: list[Any]
+    loaded: list[bool]
+
+
 def _loop(decoder: ProgramDecoder, op: Operation, header: _Header) -> Loop:
     lower, upper, step, initial = header.lower, header.upper, header.step, header.initial
     if step.low is None or step.low <= 0:
@@ -75,25 +86,10 @@ def _loop(decoder: ProgramDecoder, op: Operation, header: _Header) -> Loop:
         fault(op, f"the body of a loop takes its variable and the {len(initial)} carried values")
     iv = decoder.builder.symbol("iv", _hint(block.args[0]), lower.low, _last(lower, upper, step))
     decoder.env[block.args[0]] = of(iv)
-    loaded = [isinstance(i, Index) and decoder.is_loaded(i) for i in initial]
-    while True:  # a value that an iteration loads may steer the next one
-        arguments = [
-            _carry(decoder, op, a, i, k) for a, i, k in zip(block.args[1:], initial, loaded, strict=True)
-        ]
-        number = decoder.builder.loop()
-        body = decoder.block(block)
-        yielded = [decoder.meaning(v) for v in block.last_op.operands] if block.last_op else []
-        if len(yielded) != len(initial):
-            fault(op, f"{len(yielded)} values are yielded for {len(initial)} carried ones")
-        now = [
-            k or (isinstance(y, Index) and decoder.is_loaded(y)) for k, y in zip(loaded, yielded, strict=True)
-        ]
-        if now == loaded:
-            break
-        loaded = now
-    results = [_carry(decoder, op, r, i, k) for r, i, k in zip(op.results, initial, loaded, strict=True)]
+    body = _body(decoder, op, block, initial)
+    results = [_carry(decoder, op, *each) for each in zip(op.results, initial, body.loaded, strict=True)]
     carried, indices = [], []
-    for i, a, y, r in zip(initial, arguments, yielded, results, strict=True):
+    for i, a, y, r in zip(initial, body.arguments, body.yielded, results, strict=True):
         if isinstance(a, Value):
             carried.append(Carried(i, a, _alike(op, y, a), r))
         else:
@@ -103,9 +99,26 @@ def _loop(decoder: ProgramDecoder, op: Operation, header: _Header) -> Loop:
         fault(op, f"unknown loop type {kind}")
     is_data_dependent = any(decoder.is_loaded(i) for i in (lower, upper, step))
     return Loop(
-        number, iv, lower, upper, step, body, kind or None, tuple(carried), tuple(indices),  # type: ignore[arg-type]
+        body.number, iv, lower, upper, step, body.nodes, kind or None, tuple(carried), tuple(indices),  # type: ignore[arg-type]
         is_data_dependent, text(op, "headrace.phase"), location(op),
     )  # fmt: skip
+
+
+def _body(decoder: ProgramDecoder, op: Operation, block: Block, initial: list[Any]) -> _Body:
+    """The body, decoded again as long as a value that an iteration loads is found to steer the next one."""
+    loaded = [isinstance(i, Index) and decoder.is_loaded(i) for i in initial]
+    while True:
+        carries = zip(block.args[1:], initial, loaded, strict=True)
+        arguments = [_carry(decoder, op, *each) for each in carries]
+        number = decoder.builder.loop()
+        nodes = decoder.block(block)
+        yielded = [decoder.meaning(v) for v in block.last_op.operands] if block.last_op else []
+        if len(yielded) != len(initial):
+            fault(op, f"{len(yielded)} values are yielded for {len(initial)} carried ones")
+        now = [isinstance(y, Index) and decoder.is_loaded(y) for y in yielded]
+        if not any(new and not known for new, known in zip(now, loaded, strict=True)):
+            return _Body(number, nodes, arguments, yielded, loaded)
+        loaded = [new or known for new, known in zip(now, loaded, strict=True)]
 
 
 def _carry(decoder: ProgramDecoder, op: Operation, value: SSAValue, initial: Any, is_loaded: bool) -> Any:

@@ -190,7 +190,7 @@ class Expansion:
             self._leave(node, lower)
             return ()
         for carried in node.indices:
-            self.env[carried.argument.slot] = carried.initial.evaluate(self.env)
+            self.env[carried.argument.slot] = self._known(carried.initial)
         if node.kind is not None:
             folded = self._marked(node, trip)
             if folded is not None:
@@ -250,7 +250,7 @@ class Expansion:
 
     def _next(self, node: Loop) -> None:
         """Carried integers enter the next iteration."""
-        values = [carried.yielded.evaluate(self.env) for carried in node.indices]
+        values = [self._known(carried.yielded) for carried in node.indices]
         for carried, value in zip(node.indices, values, strict=True):
             self.env[carried.argument.slot] = value
 
@@ -258,7 +258,7 @@ class Expansion:
         self.env[node.iv.slot] = last
         for carried in node.indices:
             held = self.env[carried.argument.slot]
-            self.env[carried.result.slot] = carried.initial.evaluate(self.env) if held is None else held
+            self.env[carried.result.slot] = self._known(carried.initial) if held is None else held
 
     def _if(self, node: If) -> Body:
         if node.is_data_dependent:
@@ -267,8 +267,14 @@ class Expansion:
             taken = bool(self._uniform(np.asarray(node.condition.evaluate(self.env)) != 0))
         body = self._nodes(node.then if taken else node.otherwise)
         for choice in node.indices:
-            self.env[choice.result.slot] = (choice.then if taken else choice.otherwise).evaluate(self.env)
+            self.env[choice.result.slot] = self._known(choice.then if taken else choice.otherwise)
         return (*self._issue(), *body)
+
+    def _known(self, index: Index) -> Any:
+        """The value of an index, None if it depends on a loaded one."""
+        if any(self.env[s.slot] is None for s in index.symbols):
+            return None
+        return index.evaluate(self.env)
 
     def _counted(self, number: int, where: Location) -> int:
         """The count a run took the next time it came to a data-dependent loop or branch."""
