@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from headrace.ir.text import location
 from headrace.machine.decode import lanes
 from headrace.machine.decode.affine import apply_map, expression
-from headrace.machine.decode.meanings import Mapping, PerInstance, UnitHandle, Words
+from headrace.machine.decode.meanings import Mapping, MemoryHandle, PerInstance, UnitHandle, Words
 from headrace.machine.decode.reading import (
     affine_map,
     affine_set,
@@ -234,6 +234,8 @@ def query(decoder: ProgramDecoder, op: Operation) -> list[Node] | None:
         return None
     keys = key.items if isinstance(key, PerInstance) else (key,)
     keys = tuple(k.constant if isinstance(k, Index) else k for k in keys)
+    if not all(isinstance(k, int | UnitHandle | MemoryHandle) for k in keys):
+        fault(op, "a map is asked with a unit, a memory or an integer")
     missing = [k for k in keys if k not in mapping.items]
     if missing:
         fault(op, f"the map has no entry for {decoder.handles.describe(missing[0])}")

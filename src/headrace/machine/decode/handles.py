@@ -48,6 +48,8 @@ class Handles:
                 if len(op.operands) != 2 * half:
                     fault(op, "a map needs as many values as keys")
                 keys = [_key(op, env.get(v)) for v in op.operands[:half]]
+                if not all(isinstance(k, int | UnitHandle | MemoryHandle) for k in keys):
+                    fault(op, "the keys of a map are units, memories or constants")
                 env[op.results[0]] = Mapping(
                     dict(zip(keys, (_key(op, env.get(v)) for v in op.operands[half:]), strict=True))
                 )
