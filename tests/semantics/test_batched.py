@@ -27,10 +27,24 @@ from ..kernels.listed import CASES, FOLDER
 
 
 def outcome(engine, kernel, inputs=None, scalars=None, options=None):
-    """(arrays after the run, report) or (None, the error's text)."""
+    """(arrays after the run, report) or (None, the error's text); the fast engine's, found without a plan and
+    then twice with the plan it kept, have to be the same."""
     memory = Memory(1 << 32)
     binding = bind(kernel.arguments, inputs, memory, 3)
     values = {**default_scalars(kernel, {}), **(scalars or {}), **binding.values(kernel.arguments)}
+    before = memory.bytes[: memory.allocated_bytes + 2**16].copy()
+    found = _ran(engine, kernel, memory, binding, values, options)
+    for _ in range(2 if engine is batched else 0):
+        memory.bytes[: len(before)] = before
+        again = _ran(engine, kernel, memory, binding, values, options)
+        assert again[1] == found[1]
+        assert (again[0] is None) == (found[0] is None)
+        for name, array in (found[0] or {}).items():
+            assert again[0][name].tobytes() == array.tobytes(), name
+    return found
+
+
+def _ran(engine, kernel, memory, binding, values, options):
     try:
         report = engine.interpret(kernel.module, memory, values, options or plain.Options(), kernel.function)
     except HeadraceError as error:

@@ -9,7 +9,7 @@ do not, which wait for each other where they deliver values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,8 +23,10 @@ from headrace.semantics.batches import intertile  # noqa: F401  adds its ops to 
 from headrace.semantics.batches.conflicts import Touched
 from headrace.semantics.batches.frame import BatchFrame, BatchLedger, Diverges, NotBatchable
 from headrace.semantics.batches.ops import is_joined
-from headrace.semantics.batches.reach import Reach, is_inter_tile, obstacle, reach
+from headrace.semantics.batches.plans import Plan, Prepared, prepared
+from headrace.semantics.batches.reach import Reach
 from headrace.semantics.batches.run import run_block
+from headrace.semantics.batches.tape import TAPED, Tape
 from headrace.semantics.frame import Launch
 from headrace.semantics.options import Options
 from headrace.semantics.plain import interpret_by, run_tiles, take_turns
@@ -64,25 +66,32 @@ def why_not(
     found: list[str] = []
 
     def note(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
-        found.append(_plan(launch, kernel, values)[0])
+        found.append(_plan(launch, kernel, values, prepared(launch, kernel)).reason)
 
     interpret_by(note, module, memory, scalars, options, function)
     return found
 
 
 def _run(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
-    reason, batches, rewritten = _plan(launch, kernel, values)
+    known = prepared(launch, kernel)
+    plan = known.plan(values, lambda: _plan(launch, kernel, values, known))
+    reason = plan.reason
+    if plan.touched.has_read_indices:
+        reason = plan.touched.conflict(plan.is_in_order)
     if reason:
         run_tiles(launch, kernel, values)
         return
     report = Report(lx_peak_bytes=launch.report.lx_peak_bytes)
+    running = replace(launch, plans=known.blocks, facts=known.once, mail={}, shared={}, report=report)
     space = launch.memory.bytes
-    before = [(first, space[first:end].copy()) for first, end in rewritten]
+    before = [(first, space[first:end].copy()) for first, end in plan.touched.rewritten]
+    tapes: list[Tape | None] = []
+    batches = _batches(running, plan, known.facts, tapes)
     try:
-        if is_inter_tile(kernel):
-            _take_turns(list(batches(report)), kernel, values, report)
+        if known.is_inter_tile:
+            _take_turns(list(batches), kernel, values, report)
         else:
-            for frame in batches(report):
+            for frame in batches:
                 _take_turns([frame], kernel, values, report)
     except HeadraceError:
         # The first tile in order is the one to tell of: from the start, tile by tile.
@@ -95,6 +104,9 @@ def _run(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
     launch.report.lx_peak_bytes = report.lx_peak_bytes
     for warning in report.warnings:
         launch.report.warn(warning)
+    noted = [tape for tape in tapes if tape is not None]
+    plan.is_taped = plan.is_taped and sum(len(tape.items) for tape in noted) < TAPED
+    plan.tapes = [tape.items for tape in noted] if plan.is_taped else None
 
 
 def _take_turns(frames: Sequence[BatchFrame], kernel: FuncOp, values: Sequence[Any], report: Report) -> None:
@@ -102,40 +114,31 @@ def _take_turns(frames: Sequence[BatchFrame], kernel: FuncOp, values: Sequence[A
     report.lx_peak_bytes = max(report.lx_peak_bytes, *(frame.ledger.peak_bytes for frame in frames))
 
 
-Batches = Callable[[Report], Iterator[BatchFrame]]
+def _batches(running: Launch, plan: Plan, facts: Reach, tapes: list[Tape | None]) -> Iterator[BatchFrame]:
+    """The frames to run one after the other, each with a tape, which is added to `tapes`."""
+    for group in plan.groups:
+        for first in range(0, len(group), plan.size):
+            frame = _frame(running, group[first : first + plan.size], facts)
+            frame.stored = plan.touched.stored
+            if plan.is_taped:
+                frame.tape = Tape(None if plan.tapes is None else plan.tapes[len(tapes)])
+            tapes.append(frame.tape)
+            yield frame
 
 
-def _plan(
-    launch: Launch, kernel: FuncOp, values: Sequence[Any]
-) -> tuple[str, Batches, list[tuple[int, int]]]:
-    """Why not, the frames to run one after the other, which write to a report, and the spans of bytes that
-    have to come back before the function can run again."""
-    facts = reach(kernel, launch.grid)
-    together = replace(launch, plans={}, facts={}, mail={})
-    reason = obstacle(kernel, facts)
-    touched, groups = Touched(), []
+def _plan(launch: Launch, kernel: FuncOp, values: Sequence[Any], known: Prepared) -> Plan:
+    """How the tiles run, for these values of the arguments."""
+    reason, touched, groups, is_in_order = known.obstacle, Touched(), list[Array](), False
     if not reason:
+        following = replace(launch, plans=known.blocks, facts=known.once, mail={}, shared={}, report=Report())
         try:
-            groups = _followed(replace(together, report=Report()), kernel, values, facts, touched)
-            reason = touched.conflict(_are_in_order(kernel, groups)) if launch.tiles > 1 else ""
+            groups = _followed(following, kernel, values, known.facts, touched)
+            is_in_order = not known.is_inter_tile and bool((np.diff(np.concatenate(groups)) > 0).all())
+            reason = touched.conflict(is_in_order) if launch.tiles > 1 else ""
         except (NotBatchable, HeadraceError) as error:
             reason = str(error)
-    limit = JOINED_BYTES if any(is_joined(facts.varying, op) for op in kernel.walk()) else CACHED_BYTES
-    size = max(1, limit // max(touched.tile_bytes, 1))
-
-    def batches(report: Report) -> Iterator[BatchFrame]:
-        running = replace(together, report=report)
-        for group in groups:
-            for first in range(0, len(group), size):
-                yield _frame(running, group[first : first + size], facts)
-
-    return reason, batches, [] if reason else touched.rewritten()
-
-
-def _are_in_order(kernel: FuncOp, groups: Sequence[Array]) -> bool:
-    """Whether running the groups one after the other keeps the tiles in order."""
-    tiles = np.concatenate(groups)
-    return not is_inter_tile(kernel) and bool((np.diff(tiles) > 0).all())
+    limit = JOINED_BYTES if any(is_joined(known.facts.varying, op) for op in kernel.walk()) else CACHED_BYTES
+    return Plan(reason, groups, touched, max(1, limit // max(touched.tile_bytes, 1)), is_in_order)
 
 
 def _followed(

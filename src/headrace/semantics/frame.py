@@ -55,6 +55,7 @@ class Launch:
     plans: dict[Block, Any] = field(default_factory=dict)
     mail: dict[Any, Any] = field(default_factory=dict)
     facts: dict[tuple[str, Operation], Any] = field(default_factory=dict)
+    shared: dict[Operation, Any] = field(default_factory=dict)
     on_store: Callable[[Frame, Operation], None] | None = None
 
     @property

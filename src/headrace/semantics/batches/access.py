@@ -12,8 +12,9 @@ from xdsl.ir import Operation
 from headrace.numbers.dtypes import numpy_dtype
 from headrace.semantics.access import OutOfBounds, Tile, read, write
 from headrace.semantics.affine import evaluate
-from headrace.semantics.batches.boxes import boxes, coordinates, cover, pieces
+from headrace.semantics.batches.boxes import coordinates
 from headrace.semantics.batches.frame import BatchFrame, NotBatchable
+from headrace.semantics.batches.sources import Source, loaded, source
 from headrace.semantics.frame import element_type
 from headrace.semantics.memory import is_global, outside, typed
 from headrace.semantics.tiles import base_of, displaced, indirect_subscripts, walk
@@ -51,64 +52,56 @@ def _integers(value: Any) -> Any:
 def load_all(frame: BatchFrame, op: Operation) -> Sequence[Any]:
     """The tensors of `ktdp.load`, one row per tile; one for all of them when they load the same."""
     tile: Tile = frame.get(op.operands[0])
-    count = frame.count if op.operands[0] in frame.varying else 1
+    is_varying = op.operands[0] in frame.varying
+    count = frame.count if is_varying else 1
     try:
-        out = _loaded(tile, count, frame.launch.options.bounds == "strict")
+        found = frame.taped(lambda: loaded(tile, count, is_varying, frame.stored))
+        out = _loaded(tile, count, found, frame.launch.options.bounds == "strict")
     except OutOfBounds as error:
         raise outside(frame, op, error) from None
     if is_global(tile):
         frame.launch.report.read_bytes += out.nbytes // count * frame.count
-    out = out if op.operands[0] in frame.varying else out.reshape(tile.shape)
+    out = out if is_varying or out is found.borrowed else out.reshape(tile.shape)
     return [typed(frame, op, out, tile.base.dtype, element_type(op.results[0].type))]
 
 
-def _loaded(tile: Tile, count: int, is_strict: bool) -> Array:
-    found = boxes(tile)
-    parts = pieces(tile, count) if found is not None and found.is_inside(tile) else None
-    if parts is None:
+def _loaded(tile: Tile, count: int, found: Source, is_strict: bool) -> Array:
+    if found.borrowed is not None:
+        return found.borrowed
+    shape = (count, *tile.shape)
+    if found.windows is None:
         values = read(tile.base, coordinates(tile), is_strict)
-        return np.ascontiguousarray(np.broadcast_to(values, (count, *tile.shape)))
-    make = np.empty if cover(parts, tile, count) else np.zeros
-    out = make((count, *tile.shape), numpy_dtype(tile.base.dtype))
-    for part in parts:
-        for rows, window in part.windows():
-            out[rows, *part.inside] = window
+        is_whole = values.shape == shape and values.flags.c_contiguous and values.flags.owndata
+        return values if is_whole else np.array(np.broadcast_to(values, shape), order="C")
+    out = (np.empty if found.is_covered else np.zeros)(shape, numpy_dtype(tile.base.dtype))
+    for window in found.windows:
+        out[window.rows, *window.inside] = window.memory
     return out
 
 
 def store_all(frame: BatchFrame, op: Operation) -> Sequence[Any]:
     """Writes the rows of `ktdp.store`, one tile after the other where they meet."""
     tile: Tile = frame.get(op.operands[1])
-    source, is_strict = op.operands[0], frame.launch.options.bounds == "strict"
-    values = frame.array(op, source)
-    if values.shape[int(source in frame.varying) :] != tile.shape:
+    of, is_varying = op.operands[0], op.operands[1] in frame.varying
+    values = frame.array(op, of)
+    if values.shape[int(of in frame.varying) :] != tile.shape:
         raise frame.error(op, "the tensor and the tile differ")
-    values = typed(frame, op, values, element_type(source.type), tile.base.dtype)
+    values = typed(frame, op, values, element_type(of.type), tile.base.dtype)
     if is_global(tile):
         frame.launch.report.written_bytes += math.prod(tile.shape) * values.itemsize * frame.count
-    values = values if source in frame.varying else frame.spread(values)
+    values = values if of in frame.varying else frame.spread(values)
+    values, count = (values, frame.count) if is_varying else (values[-1:], 1)
     try:
-        if op.operands[1] in frame.varying:
-            _store(tile, values, frame.count, is_strict)
-        else:
-            _store(tile, values[-1:], 1, is_strict)
+        found = frame.taped(lambda: source(tile, count))
+        if found.windows is None or not found.is_covered:
+            write(tile.base, coordinates(tile), values, frame.launch.options.bounds == "strict")
+            return []
     except OutOfBounds as error:
         raise outside(frame, op, error) from None
+    for window in found.windows:
+        if window.is_apart or count == 1:
+            window.memory[...] = values[window.rows, *window.inside]
+            continue
+        for row, one in zip(np.arange(count)[window.rows], window.memory, strict=True):
+            one[...] = values[row, *window.inside]
     return []
-
-
-def _store(tile: Tile, values: Array, count: int, is_strict: bool) -> None:
-    found = boxes(tile)
-    parts = pieces(tile, count) if found is not None and found.is_inside(tile) else None
-    if parts is None or not cover(parts, tile, count):
-        write(tile.base, coordinates(tile), values, is_strict)
-        return
-    for part in parts:
-        for rows, window in part.windows():
-            ends = zip(part.shape, part.steps, strict=True)
-            extent = window.itemsize + sum((n - 1) * abs(s) for n, s in ends)
-            if abs(window.strides[0]) >= extent:
-                window[...] = values[rows, *part.inside]
-                continue
-            for row, one in zip(np.arange(values.shape[0])[rows], window, strict=True):
-                one[...] = values[row, *part.inside]

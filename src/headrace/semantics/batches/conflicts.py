@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,8 @@ class Touched:
     def __init__(self) -> None:
         self._touches: dict[Any, _Touch] = {}
         self.tile_bytes = 0
+        self.has_read_indices = False
+        """Whether the last `conflict` depends on what index views hold."""
 
     def include(self, other: Touched) -> None:
         """Adds what other tiles of the grid touch."""
@@ -126,11 +128,16 @@ class Touched:
         touch.highs.append(high)
         return touch
 
+    @cached_property
+    def stored(self) -> list[tuple[int, int]]:
+        """Spans of bytes, (first, end), that are stored to."""
+        return [_span(t) for t in self._touches.values() if t.is_store]
+
+    @cached_property
     def rewritten(self) -> list[tuple[int, int]]:
-        """Spans of bytes, (first, end), that are stored to and may have been loaded before."""
+        """Those that may have been loaded before."""
         read = [_span(t) for t in self._touches.values() if not t.is_store]
-        stored = [_span(t) for t in self._touches.values() if t.is_store]
-        return [(a, b) for a, b in stored if any(a < d and c < b for c, d in read)]
+        return [(a, b) for a, b in self.stored if any(a < d and c < b for c, d in read)]
 
     def conflict(self, is_in_order: bool) -> str:
         """What stands against running tiles together; empty when they are independent.
@@ -142,10 +149,12 @@ class Touched:
         stored = [_span(t) for t in touches if t.is_store]
         indices = [_span(t) for t in touches if t.is_index]
         is_exact = not any(a < d and c < b for a, b in indices for c, d in stored)
+        self.has_read_indices = False
         for k, one in enumerate(touches):
             for other in touches[k:] if one.is_store else [t for t in touches[k:] if t.is_store]:
                 if one is other and is_in_order and one.is_once():
                     continue
+                self.has_read_indices |= is_exact and bool(one.cells and other.cells)
                 if _meet(one, other, is_exact):
                     how = "store to" if one.is_store and other.is_store else "read and write"
                     return f"tiles {how} the same memory"

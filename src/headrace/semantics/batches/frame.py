@@ -10,7 +10,8 @@ import numpy as np
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from headrace.semantics.access import Tile
-from headrace.semantics.frame import Empty, Frame
+from headrace.semantics.batches.tape import Tape
+from headrace.semantics.frame import Empty, Fact, Frame
 from headrace.semantics.ledger import Ledger
 
 Array = np.ndarray[Any, Any]
@@ -34,7 +35,8 @@ class BatchFrame(Frame):
 
     A name in `varying` holds an array with one row per tile (integers as int64); any other name holds what
     all tiles have. `touched` is given while only addresses are followed: what each op loads or stores.
-    `is_in_rows` holds while a nest runs whose first dim counts tiles.
+    `is_in_rows` holds while a nest runs whose first dim counts tiles. `tape` keeps what no loaded element
+    decides for the next launch; `stored` are the spans of bytes that some op stores to, None for any.
     """
 
     tiles: Array = field(default_factory=lambda: np.zeros(1, np.int64))
@@ -42,6 +44,8 @@ class BatchFrame(Frame):
     known: frozenset[SSAValue] = frozenset()
     is_in_rows: bool = False
     touched: Callable[[Operation, Tile, BatchFrame], None] | None = None
+    tape: Tape | None = None
+    stored: Sequence[tuple[int, int]] | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
         is_rows = name == "domain" and self.is_in_rows and not isinstance(value, _Behind)
@@ -51,6 +55,10 @@ class BatchFrame(Frame):
     def count(self) -> int:
         """How many tiles there are in the batch."""
         return len(self.tiles)
+
+    def taped(self, find: Callable[[], Fact]) -> Fact:
+        """`find()`, which depends on nothing but the launch, or what it was when the launch ran before."""
+        return find() if self.tape is None else self.tape.next(find)
 
     def is_varying(self, op: Operation) -> bool:
         """Whether a result of the op differs between tiles, or an operand does."""

@@ -4,6 +4,7 @@ tiles."""
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,19 +29,22 @@ def run_block(frame: BatchFrame, block: Block, arguments: Sequence[Any], targets
     plans = frame.launch.plans
     if block not in plans:
         plans[block] = [
-            (op, dead, _handler(frame, op)) for op, dead in zip(block.ops, last_uses(block), strict=True)
+            (op, dead, _handler(frame, op), CONTROL.get(op.name), _is_address(frame, op))
+            for op, dead in zip(block.ops, last_uses(block), strict=True)
         ]
     for name, value in zip(block.args, arguments, strict=True):
         _bind(frame, name, value)
-    for op, dead, handler in plans[block]:
-        if op.name in TERMINATORS:
+    for op, dead, handler, control, is_address in plans[block]:
+        if control is not None:
+            produced = yield from control(frame, op)
+        elif handler is None:
             return _leave(frame, op, targets)
-        if op.name in CONTROL:
-            produced = yield from CONTROL[op.name](frame, op)
-        elif frame.touched is None:
-            produced = handler(frame, op)
+        elif frame.touched is not None:
+            produced = _follow(frame, op, handler, is_address)
+        elif is_address and frame.tape is not None:
+            produced = frame.tape.next(partial(handler, frame, op))
         else:
-            produced = _follow(frame, op, handler)
+            produced = handler(frame, op)
         for name, value in zip(op.results, produced, strict=True):
             _bind(frame, name, value)
         for name in dead:
@@ -58,7 +62,21 @@ def _handler(frame: BatchFrame, op: Operation) -> Any:
         return handler
     if any(v in frame.varying for v in (*op.results, *op.operands, *captured(op))):
         return handler
-    return lambda frame, op: frame.once("produced", op, lambda: handler(frame, op))
+    return partial(_shared, handler)
+
+
+def _shared(handler: Any, frame: BatchFrame, op: Operation) -> Any:
+    shared = frame.launch.shared
+    if op not in shared:
+        shared[op] = handler(frame, op)
+    return shared[op]
+
+
+def _is_address(frame: BatchFrame, op: Operation) -> bool:
+    """Whether the op's results follow from arguments and tile ids alone."""
+    if not op.results or op.name == "ktdp.load":
+        return False
+    return op.name.startswith("ktdp.") or all(r in frame.known for r in op.results)
 
 
 def _bind(frame: BatchFrame, name: Any, value: Any) -> None:
@@ -66,13 +84,13 @@ def _bind(frame: BatchFrame, name: Any, value: Any) -> None:
     frame.ledger.bind(name, value)  # type: ignore[attr-defined]
 
 
-def _follow(frame: BatchFrame, op: Operation, handler: Any) -> Sequence[Any]:
+def _follow(frame: BatchFrame, op: Operation, handler: Any, is_address: bool) -> Sequence[Any]:
     """The op's results while only addresses are followed: nothing for tensors."""
+    if is_address:
+        return handler(frame, op)  # type: ignore[no-any-return]
     if op.name in ("ktdp.load", "ktdp.store"):
         assert frame.touched is not None
         frame.touched(op, frame.get(op.operands[-1]), frame)
-    elif op.results and (op.name.startswith("ktdp.") or all(r in frame.known for r in op.results)):
-        return handler(frame, op)  # type: ignore[no-any-return]
     return [None] * len(op.results)
 
 
