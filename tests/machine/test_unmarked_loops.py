@@ -8,7 +8,7 @@ import pytest
 from headrace.machine.execute.run import Execution
 from tests.machine.forms import OUT, image, load, run, store, view
 
-F32, SIZE = np.float32, 512
+F32, SIZE = np.float32, 2048
 X = np.random.default_rng(0).standard_normal(SIZE).astype(F32)
 
 
