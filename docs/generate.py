@@ -22,7 +22,7 @@ from optables import DFIR_DIALECTS, DIALECTS, beside_dfir_table, dfir_options, d
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"<!-- (output|table): (.*?) -->\n.*?<!-- end -->", re.S)
 CODE = re.compile(r"```(python|mlir)\n(.*?)```", re.S)
-SLOW = ("make demo", "make test")
+SLOW = ("make demo", "make test", "python -m tests.mutants")
 """Commands whose output is only replaced when their log is given: `generate.py --log "make demo" FILE`."""
 
 

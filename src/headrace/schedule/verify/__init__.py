@@ -97,11 +97,12 @@ class _Function:
         groups: dict[int, list[Handle]] = {}
         for handle in self.programs:
             groups.setdefault(handle.core, []).append(handle)
-        for cores in alike(groups, self.programs, self.known, self.shared):
+        joined = talking(groups, self.programs, self.known, self.shared)
+        for cores in alike(joined, groups, self.programs, self.known, self.shared):
             found += self.core([h for core in cores for h in groups[core]])
         reaches = reach(self.programs, self.known, self.shared)
         found += outside(((r.op, r.touch) for r in reaches), self.device, self.sizes)
-        found += between_cores(reaches, talking(groups, self.programs, self.known, self.shared))
+        found += between_cores(reaches, joined)
         found += multicast_order(self.programs, self.known, self.shared)
         found += shared_registers(self.programs, self.known, self.shared)
         return found

@@ -22,13 +22,16 @@ EXACT_EVENTS = 20000
 
 
 def alike(
-    groups: dict[int, list[Handle]], programs: dict[Handle, Any], known: Known, shared: Known
+    joined: list[list[int]],
+    groups: dict[int, list[Handle]],
+    programs: dict[Handle, Any],
+    known: Known,
+    shared: Known,
 ) -> list[list[int]]:
     """Return sets of cores to run: one of each kind of cores that differ in device addresses only.
 
-    Cores whose programs name each other's units run together.
+    Cores that are `joined`, whose programs name each other's units, run together.
     """
-    joined = talking(groups, programs, known, shared)
     found: dict[Any, list[int]] = {}
     for cores in joined:
         if len(cores) > 1:
@@ -109,17 +112,11 @@ def talking(
             core = parent[core]
         return core
 
+    partners = {program: _partners(program) for program in dict.fromkeys(programs.values())}
     for handle, program in programs.items():
-        for op in program.region.walk():
-            if op.name not in (
-                "dataflow.send",
-                "dataflow.receive",
-                "dataflow.sync_send",
-                "dataflow.sync_recv",
-            ):
-                continue
-            peer = op.operands[0].owner
-            found = known.get(op.operands[0])
+        for value in partners[program]:
+            peer = value.owner
+            found = known.get(value)
             if getattr(peer, "name", "") == "uniform.query_map":
                 found = _entry(peer, handle, known, shared)
             if isinstance(found, Handle) and found.core in parent:
@@ -128,6 +125,12 @@ def talking(
     for core in groups:
         sets.setdefault(root(core), []).append(core)
     return list(sets.values())
+
+
+def _partners(program: Any) -> dict[Any, None]:
+    """The handles that a program sends to or takes from."""
+    names = ("dataflow.send", "dataflow.receive", "dataflow.sync_send", "dataflow.sync_recv")
+    return dict.fromkeys(op.operands[0] for op in program.region.walk() if op.name in names)
 
 
 # ---- device memory ---------------------------------------------------------------------------------------
@@ -176,9 +179,11 @@ def between_cores(reaches: list[Reach], talking: list[list[int]]) -> Iterator[Di
 
 def _reaches(handle: Handle, program: Any, known: Known, shared: Known) -> Iterator[Reach]:
     """Device accesses of one unit, loops swept: a union of boxes for every op."""
-    if not any(
-        _is_device(op.unit) for op in program.region.walk() if op.name == "dataflow.get_logical_memory_view"
-    ):
+    key = ("device", program)
+    if key not in shared:
+        views = (op for op in program.region.walk() if op.name == "dataflow.get_logical_memory_view")
+        shared[key] = any(_is_device(op.unit) for op in views)
+    if not shared[key]:
         return
     scope = Scope(dict(known), handle, shared)
     if program.region.block.args:
@@ -239,8 +244,15 @@ def _meet(a: Touch, b: Touch) -> bool:
 def multicast_order(programs: dict[Handle, Any], known: Known, shared: Known) -> Iterator[Diagnostic]:
     """Yield a finding if members of multicast groups do not issue the groups' loads in one order."""
     sequences: dict[Handle, list[tuple[Any, Any]]] = {}
+    has_groups = {
+        program: any(
+            op.name == "agen.composite_load_and_store" and op.multicast_info is not None
+            for op in program.region.walk()
+        )
+        for program in dict.fromkeys(programs.values())
+    }
     for handle, program in programs.items():
-        if any(getattr(op, "multicast_info", None) is not None for op in program.region.walk()):
+        if has_groups[program]:
             scope = Scope(dict(known), handle, shared)
             if program.region.block.args:
                 scope.known[program.region.block.args[0]] = handle

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from headrace.ir.diagnostics import Diagnostic
@@ -35,7 +35,7 @@ class Program:
 
     def loop(self, op: Any) -> Iterator[Event]:
         """A loop; a nest of messages only is one event."""
-        low, high, step = (self.scope[v] for v in (op.lb, op.ub, op.step))
+        low, high, step = (self.scope[v] for v in self.of(op, _bounds))
         count = max(0, -(-(high - low) // step))
         folded = self.folded(op, count) if self.clip is None or "loop_type" in op.attributes else None
         if folded is not None:
@@ -119,9 +119,8 @@ class Program:
         yield Work(1, tuple(self.messages(op)), (), op)
 
     def signal(self, op: Any) -> Iterator[Event]:
-        is_send = op.name == "dataflow.sync_send"
-        peer = self.scope[op.to if is_send else op.from_]
-        label = op.dbgName.data if op.dbgName is not None else ""
+        is_send, partner, label = self.of(op, _signalled)
+        peer = self.scope[partner]
         if peer == self.scope.me:
             yield Signal("fence", None, label, op)
         else:
@@ -132,22 +131,34 @@ class Program:
     def touch(
         self, op: Any, is_write: bool, memref: Any, amap: Any, operands: Any, elements: Any, time_map: Any
     ) -> Touch:
-        symbols = [self.scope[v] for v in getattr(op, "time_symbols", ())]
+        symbols = tuple(self.scope[v] for v in self.of(op, _symbols))
         view = self.scope[memref]
         low = self.scope.subscripts(amap, operands)
-        extents = box_extents(elements, tuple(symbols), op)
-        counts = box_extents(op.time_set, tuple(symbols), op) if time_map is not None else ()
-        moves = [slope(time_map, k, tuple(symbols)) for k in range(len(counts))]
-        order = [e.position for e in op.time_order.data.results] if time_map is not None else []
-        times = tuple((counts[k], moves[k]) for k in order)
+        extents, times = self.extents_of(op, elements, time_map, symbols)
         return Touch(view, is_write, low, extents[: len(low)], times)
 
+    def extents_of(self, op: Any, elements: Any, time_map: Any, symbols: tuple[int, ...]) -> Any:
+        """(box extents, times) of a transfer, which only its symbols change."""
+        key = ("extents", op, elements, time_map, symbols)
+        if key not in self.scope.shared:
+            extents = box_extents(elements, symbols, op)
+            counts = box_extents(op.time_set, symbols, op) if time_map is not None else ()
+            moves = [slope(time_map, k, symbols) for k in range(len(counts))]
+            order = [e.position for e in op.time_order.data.results] if time_map is not None else []
+            self.scope.shared[key] = extents, tuple((counts[k], moves[k]) for k in order)
+        return self.scope.shared[key]
+
+    def of(self, op: Any, what: Callable[[Any], Any]) -> Any:
+        """What the text says of an op, asked once for all its runs."""
+        key = (what, op)
+        if key not in self.scope.shared:
+            self.scope.shared[key] = what(op)
+        return self.scope.shared[key]
+
     def copy(self, op: Any) -> Iterator[Event]:
-        source = self.touch(op, False, op.src, op.src_map, op.src_indices, op.load_set, op.load_time_addr_map)
-        target = self.touch(
-            op, True, op.dst, op.dst_map, op.dst_indices, op.store_set, op.store_time_addr_map
-        )
-        group = self.scope[op.multicast_info] if op.multicast_info is not None else None
+        sides, info = self.of(op, _copied)
+        source, target = (self.touch(op, *side) for side in sides)
+        group = self.scope[info] if info is not None else None
         if not source.is_empty:
             yield Work(1, (), (source, target), op, group)
 
@@ -211,6 +222,27 @@ class Program:
         memref = op.operands[1 if is_write else 0]
         touch = self.touch(op, is_write, memref, op.affine_map, op.indices, elements, None)
         yield Work(1, (), (touch,), op)
+
+
+def _symbols(op: Any) -> tuple[Any, ...]:
+    return tuple(getattr(op, "time_symbols", ()))
+
+
+def _bounds(op: Any) -> tuple[Any, ...]:
+    return op.lb, op.ub, op.step
+
+
+def _signalled(op: Any) -> tuple[bool, Any, str]:
+    """(is it sent, the partner, the label) of a signal."""
+    is_send = op.name == "dataflow.sync_send"
+    return is_send, op.to if is_send else op.from_, op.dbgName.data if op.dbgName is not None else ""
+
+
+def _copied(op: Any) -> Any:
+    """What `touch` takes of both sides of a copy, and its multicast group."""
+    source = (False, op.src, op.src_map, tuple(op.src_indices), op.load_set, op.load_time_addr_map)
+    target = (True, op.dst, op.dst_map, tuple(op.dst_indices), op.store_set, op.store_time_addr_map)
+    return (source, target), op.multicast_info
 
 
 def groups_of(op: Any) -> Iterator[tuple[Any, Sequence[Any]]]:
