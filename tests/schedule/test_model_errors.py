@@ -129,3 +129,14 @@ def test_a_kernel_with_nothing_to_do_is_an_empty_graph() -> None:
     graph = graph_of("module { func.func @nothing() attributes {grid = [2]} { return } }")
     assert graph.classes[0].cores == (0, 1) and graph.classes[0].body == ()
     assert parse("module { }") is not None and kind([1], "f32") == "1xf32"
+
+
+def test_a_loop_may_not_run_as_often_as_memory_says() -> None:
+    t = Text()
+    zero, one = t.index(0), t.index(1)
+    counts = t.load(t.view("n", [1], "i32"), [1], "i32", [zero], [1])
+    number = t.let(f"tensor.extract {counts}[{zero}] : tensor<1xi32>")
+    end = t.let(f"arith.index_cast {number} : i32 to index")
+    t.do(f"scf.for %i = {zero} to {end} step {one} {{ }}")
+    (found,) = findings(t)
+    assert found.op == "scf.for" and "read from memory" in found.message and "launch" in found.hint

@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 from headrace.schedule.model.algebra import number as nm
 from headrace.schedule.model.algebra.number import NotLinear, Num
 from headrace.schedule.model.state import Refused, State
+from headrace.schedule.model.tensors import Tensor
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,13 @@ class Bounds:
 
 def bounds_of(state: State, op: Operation) -> Bounds:
     """The numbers of an scf.for."""
-    low, high, step = (state.integer(v) for v in list(op.operands)[:3])
+    numbers = list(op.operands)[:3]
+    if any(isinstance(state.get(v), Tensor) for v in numbers):
+        raise Refused(
+            "a bound of this loop is read from memory, so no schedule knows how often it runs",
+            "loop to a bound given at launch, and select by comparing the loop variable with the value",
+        )
+    low, high, step = (state.integer(v) for v in numbers)
     by = state.fixed(step)
     if by <= 0:
         raise Refused(f"the step of this loop is {by}", "loops step upwards")

@@ -14,6 +14,8 @@ from headrace.schedule.graph import Handover, Linear, Loop, Statement
 from headrace.schedule.model.statements import has_handovers, with_numbers
 
 Block = tuple[Statement, ...]
+Meeting = Handover | Loop
+"""Where tiles meet: a handover, or a loop with one inside."""
 
 
 def woven(bodies: Sequence[Block]) -> Block:
@@ -24,13 +26,16 @@ def woven(bodies: Sequence[Block]) -> Block:
     made: list[Statement] = []
     while True:
         for body in rest:
-            while body and not _is_meeting(body[0]):
+            while body and _meeting(body[0]) is None:
                 made.append(body.pop(0))
-        waiting = [body for body in rest if body]
-        if not waiting:
+        heads = [m for body in rest if body and (m := _meeting(body[0])) is not None]
+        if not heads:
             return tuple(made)
-        key = _next(waiting)
-        made.append(_together([body.pop(0) for body in waiting if _key(body[0]) == key]))
+        key = _next(heads, rest)
+        made.append(_together([m for m in heads if _key(m) == key]))
+        for body in rest:
+            if body and _key(body[0]) == key:
+                body.pop(0)
 
 
 def on_cores(body: Block, cores: int) -> Block:
@@ -46,34 +51,37 @@ def on_cores(body: Block, cores: int) -> Block:
     return tuple(made)
 
 
-def _is_meeting(s: Statement) -> bool:
-    return isinstance(s, Handover) or (isinstance(s, Loop) and has_handovers(s.body))
+def _meeting(s: Statement) -> Meeting | None:
+    if isinstance(s, Handover) or (isinstance(s, Loop) and has_handovers(s.body)):
+        return s
+    return None
 
 
 def _key(s: Statement) -> object:
-    return s.key if isinstance(s, Handover) else getattr(s, "where", None)
+    """Equal for the meetings of several tiles that are one."""
+    met = _meeting(s)
+    return met.key if isinstance(met, Handover) else (met.where if met is not None else None)
 
 
-def _next(waiting: Sequence[Sequence[Statement]]) -> object:
+def _next(heads: Sequence[Meeting], rest: Sequence[Sequence[Statement]]) -> object:
     """A meeting that all tiles which still come to it have reached."""
-    for body in waiting:
-        key = _key(body[0])
-        if not any(_key(s) == key for other in waiting if _key(other[0]) != key for s in other):
+    for head in heads:
+        key = _key(head)
+        if not any(_key(s) == key for body in rest if body and _key(body[0]) != key for s in body):
             return key
-    first = waiting[0][0]
     hint = "let all tiles reach their inter-tile ops in one order"
     message = "tiles of one core come to their inter-tile ops in different orders"
-    raise HeadraceError(Diagnostic(message, _where(first), _name(first), hint))
+    raise HeadraceError(Diagnostic(message, heads[0].where, "ktdp.inter_tile_produce", hint))
 
 
-def _together(statements: Sequence[Statement]) -> Statement:
+def _together(meetings: Sequence[Meeting]) -> Meeting:
     """One handover, or one loop around what all tiles do in theirs."""
-    first = statements[0]
-    loops = [s for s in statements if isinstance(s, Loop)]
-    if not isinstance(first, Loop):
+    first = meetings[0]
+    if isinstance(first, Handover):
         return first
-    for s in loops:
-        if (s.trip, s.start, s.step) != (first.trip, first.start, first.step):
+    loops = [m for m in meetings if isinstance(m, Loop)]
+    for loop in loops:
+        if (loop.trip, loop.start, loop.step) != (first.trip, first.start, first.step):
             hint = "give the loop the same bounds on all tiles, or use a device with a core for each tile"
             message = "tiles of one core run a loop with inter-tile ops between different bounds"
             raise HeadraceError(Diagnostic(message, first.where, "scf.for", hint))
@@ -89,11 +97,3 @@ def _over(s: Statement, old: str, new: str) -> Statement:
         return Linear(v.const, tuple((new if n == old else n, k) for n, k in v.terms))
 
     return with_numbers(s, linear, lambda n: n)
-
-
-def _where(s: Statement):  # type: ignore[no-untyped-def]
-    return s.where
-
-
-def _name(s: Statement) -> str:
-    return "scf.for" if isinstance(s, Loop) else "ktdp.inter_tile_produce"
