@@ -103,6 +103,27 @@ def native_operators() -> str:
     return ", ".join(f"`{name}`" for name in sorted(NATIVE))
 
 
+def operators() -> str:
+    """Every native ATen operator by family, with what of it runs on the host and why."""
+    from headrace.frontend import ops
+
+    families = {
+        "pointwise, casts, fills": ops.POINTWISE,
+        "reductions, norms, scans, sorts": ops.REDUCTIONS,
+        "contractions": ops.CONTRACTIONS,
+        "gathers and scatters": ops.INDEXED,
+        "movement": ops.MOVEMENT,
+    }
+    types = ", ".join(sorted(str(dtype).removeprefix("torch.") for dtype in ops.DTYPES))
+    lines = ["| operators | where | on the host |", "|---|---|---|"]
+    for family, names in families.items():
+        plain = ", ".join(f"`{name}`" for name in sorted(names - ops.LIMITS.keys()))
+        lines.append(f"| {family}: {plain} | native | other types than {types} |")
+        lines += [f"| `{name}` | native | {ops.LIMITS[name]} |" for name in sorted(names & ops.LIMITS.keys())]
+    lines.append("| everything else | host | no native form |")
+    return "\n".join(lines)
+
+
 def passes() -> str:
     """The passes of `headrace opt` with their options."""
     from headrace.ir.passes import PASSES
@@ -126,6 +147,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "kernels by device": kernels_by_device,
     "benchmark": benchmark,
     "native operators": native_operators,
+    "operators": operators,
     "passes": passes,
     "legality": legality_table,
     "settings": settings_table,

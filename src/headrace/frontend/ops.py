@@ -80,6 +80,22 @@ NATIVE = POINTWISE | REDUCTIONS | CONTRACTIONS | INDEXED | MOVEMENT
 ANY_DTYPE = frozenset({"_low_memory_max_pool_with_offsets"})
 """Operators with a result of another type that is mostly fused away (byte offsets of pooling)."""
 
+LONGEST_SORT = 1024
+"""Elements of a row that `sort` and `topk` order natively."""
+
+MOST_SCATTER_STEPS = 2**26
+"""Elements times indices of an accumulating scatter that runs natively."""
+
+LIMITS = {
+    "sort": f"rows of more than {LONGEST_SORT} elements",
+    "topk": f"rows of more than {LONGEST_SORT} elements",
+    "scatter_add": f"elements × indices above {MOST_SCATTER_STEPS}",
+    "scatter_reduce": f"elements × indices above {MOST_SCATTER_STEPS}; a mean; without the operand itself",
+    "index_put": f"accumulating, elements × indices above {MOST_SCATTER_STEPS}; boolean masks",
+    "scatter": "with a reduction of scalars",
+}
+"""What of a native operator still runs on the host, by operator."""
+
 HOST_OVERLOADS = frozenset({"scatter.reduce", "scatter.value_reduce"})
 """Overloads of native operators that are not native."""
 

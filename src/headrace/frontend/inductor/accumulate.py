@@ -18,9 +18,6 @@ from headrace.frontend.inductor.reductions import lowered, position, realized, r
 
 aten = torch.ops.aten
 
-MOST_WORK = 2**26
-"""Steps of an accumulating scatter that runs here."""
-
 NEUTRAL = {"sum": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}
 COMBINE = {"sum": "add", "prod": "mul", "amax": "maximum", "amin": "minimum"}
 KINDS = {"sum": "sum", "prod": "prod", "amax": "max", "amin": "min"}

@@ -17,9 +17,8 @@ from torch._inductor import compile_fx
 from torch._inductor import graph as inductor_graph
 from torch.utils import _pytree as pytree
 
-from headrace.frontend.inductor import accumulate, ranks
 from headrace.frontend.memory import NAME
-from headrace.frontend.ops import ANY_DTYPE, DTYPES, is_native
+from headrace.frontend.ops import ANY_DTYPE, DTYPES, LONGEST_SORT, MOST_SCATTER_STEPS, is_native
 from headrace.ir.diagnostics import HeadraceError
 
 
@@ -99,7 +98,7 @@ def _too_large(name: str, node: torch.fx.Node) -> str | None:
         if "stable" in node.kwargs or node.target is torch.ops.aten.sort.stable:
             dim = node.kwargs.get("dim", -1)
         n = values[0].shape[dim]
-        return f"sorts {n} elements, more than {ranks.LONGEST}" if n > ranks.LONGEST else None
+        return f"sorts {n} elements, more than {LONGEST_SORT}" if n > LONGEST_SORT else None
     accumulates = name in ("index_put", "index_put_", "_unsafe_index_put") and _flag(node, 3)
     if accumulates or name in ("scatter_add", "scatter_reduce"):
         if accumulates:
@@ -107,7 +106,7 @@ def _too_large(name: str, node: torch.fx.Node) -> str | None:
             count = math.prod(torch.broadcast_shapes(*[i.shape for i in indices]))
         else:
             count = values[1].shape[node.args[1]] if values[1].dim() else 1
-        if values[0].numel() * count > accumulate.MOST_WORK:
+        if values[0].numel() * count > MOST_SCATTER_STEPS:
             return f"accumulates {count} rows into a tensor of {values[0].numel()} elements"
     return None
 

@@ -15,9 +15,6 @@ from headrace.frontend.inductor.reductions import lowered, position, realized, r
 
 aten = torch.ops.aten
 
-LONGEST = 1024
-"""Elements of a row that is sorted here."""
-
 
 def sort(x: Any, dim: int = -1, descending: bool = False) -> Any:
     """(values, indices) sorted along a dim; equal values keep their order, NaN is the largest value."""

@@ -93,8 +93,7 @@ def computed_tile(kernel: Any, nest: Any, access: Access) -> Tile:
 
 def _stored(kernel: Any, nest: Any, parts: Split, dims: tuple[str, ...], scratch: str) -> str:
     body = Body(nest, dims or (ONE,))
-    place, kind = body.coordinate(parts.computed)
-    value = body.code.let(f"arith.index_cast {place} : {kind} to i64", "i64")
+    value = body.coordinate(parts.computed, "i64")
     if parts.is_clamped:
         value = body.code.binary("arith.maxsi", value, body.code.constant(0, "i64"))
         value = body.code.binary("arith.minsi", value, body.code.constant(parts.rows - 1, "i64"))

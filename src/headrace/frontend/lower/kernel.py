@@ -12,6 +12,7 @@ from headrace.frontend.lower.dims import Group
 from headrace.frontend.lower.nest import Nest
 from headrace.frontend.lower.program import LoopProgram, Unsupported
 from headrace.frontend.lower.quasi import Quasi
+from headrace.frontend.lower.scalars import literal
 from headrace.frontend.lower.scan import Access
 from headrace.frontend.lower.tiles import Part
 from headrace.frontend.lower.values import Operand
@@ -168,13 +169,12 @@ class _Kernel:
             dims.append(other)
         return Operand(operand.name, tuple(dims), operand.shape, operand.dtype)
 
-    def widened(self, operand: Operand, access: Access) -> Operand:
-        """A box read under a mask, placed into a tensor of the dims' full extents (zeros elsewhere)."""
+    def widened(self, operand: Operand, access: Access, other: float = 0) -> Operand:
+        """A box read under a mask, placed into a tensor of the dims' full extents (`other` elsewhere)."""
         full = tuple(1 if d is None else self.size(d) for d in operand.dims)
         if full == operand.shape:
             return operand
-        zero = "false" if operand.dtype == "i1" else "0.0" if operand.dtype.startswith(("f", "bf")) else "0"
-        target = self.writer.filled(zero, full, operand.dtype)
+        target = self.writer.filled(literal(other, operand.dtype), full, operand.dtype)
         offsets = [0 if d is None else access.box.get(d, (0, 0))[0] for d in operand.dims]
         name = self.writer.let(
             f"tensor.insert_slice {operand.name} into {target}"

@@ -131,6 +131,30 @@ class Nest:
         found: Operand = self.kernel.loads[key]
         return found
 
+    def padded(self, masked: Statement) -> Operand | None:
+        """The tensor of a masked block that is one load under a box: the box in a tensor of the other value.
+
+        None for another block, and for a value the buffer's type does not hold exactly.
+        """
+        _, _, _, block, result, other = masked
+        if len(block) != 1 or block[0][1] != "load" or block[0][0] != result or not _is_small(other):
+            return None
+        access = self.scan.access(block[0])
+        buffer, extents = access.buffer, self.kernel.group.extents
+        if access.left or buffer in self.kernel.forwarded:
+            return None
+        if set(access.box) - access.index.variables or access.index.variables - extents.keys():
+            return None
+        if is_computed(access, extents, self.kernel.program.layouts[buffer].span):
+            return None
+        key = ("padded", access.index, tuple(sorted(access.box.items())), other)
+        key = (*key, buffer, self.kernel.epochs.get(buffer, 0))
+        if key not in self.kernel.loads:
+            tile = load_tile(self.kernel, box_tile(self.kernel, access), self.kernel.program.dtypes[buffer])
+            self.kernel.loads[key] = self.kernel.widened(tile, access, other)
+        found: Operand = self.kernel.loads[key]
+        return found
+
     def _load(self, access: Any, is_indirect: bool) -> Operand:
         dtype = self.kernel.program.dtypes[access.buffer]
         if is_computed(access, self.kernel.group.extents, self.kernel.program.layouts[access.buffer].span):
@@ -230,6 +254,11 @@ class Nest:
         if known is not None and known.dims == dims and known.dtype == dtype:
             return known
         return self.generic(value, dims, dtype=dtype)
+
+
+def _is_small(value: Any) -> bool:
+    """Whether every type holds a number exactly."""
+    return isinstance(value, bool | int | float) and abs(value) <= 128 and value == int(value)
 
 
 def _names(operands: Sequence[Any]) -> list[str]:

@@ -67,19 +67,20 @@ class Body:
             self.known[name] = self._hoisted(name) or self._relation(name) or self._compute(name)
         return self.known[name]
 
-    def coordinate(self, e: Quasi) -> Typed:
-        """An index expression over the dims of this body, of type index."""
+    def coordinate(self, e: Quasi, kind: str = "index") -> Typed:
+        """An index expression over the dims of this body, as index or, where values from memory meet, i64."""
         total: Typed | None = None
         for atom, factor in e.terms:
-            part = self._atom(atom)
+            part = self._atom(atom, kind)
             if factor != 1:
-                part = self.code.let(f"arith.muli {part[0]}, {self.nest.index(factor)} : index", "index")
+                part = self.code.binary("arith.muli", part, self._number(factor, kind))
             total = part if total is None else self.code.binary("arith.addi", total, part)
         if total is None:
-            return self.nest.index(e.const), "index"
-        if not e.const:
-            return total
-        return self.code.let(f"arith.addi {total[0]}, {self.nest.index(e.const)} : index", "index")
+            return self._number(e.const, kind)
+        return self.code.binary("arith.addi", total, self._number(e.const, kind)) if e.const else total
+
+    def _number(self, value: int, kind: str) -> Typed:
+        return (self.nest.index(value), "index") if kind == "index" else self.code.constant(value, kind)
 
     def wrapped(self, value: Typed, size: int) -> Typed:
         """An i64 index into `size` elements, a negative one counted from the end."""
@@ -88,44 +89,46 @@ class Body:
         return self.code.select(is_negative, from_end, value)
 
     def _from_memory(self, symbol: str) -> Typed:
-        """An indirect symbol as a value of type index."""
+        """An indirect symbol as an i64 value."""
         source, size, wraps = self.nest.scan.sources[symbol]
         value = self.code.cast(self.value(source), "i64")
-        if wraps and self.nest.kernel.wraps_negative:
-            value = self.wrapped(value, size)
-        return self.code.let(f"arith.index_cast {value[0]} : i64 to index", "index")
+        return self.wrapped(value, size) if wraps and self.nest.kernel.wraps_negative else value
 
-    def _atom(self, atom: Any) -> Typed:
+    def _as(self, value: Typed, kind: str) -> Typed:
+        """An integer as index or i64."""
+        if value[1] == kind:
+            return value
+        return self.code.let(f"arith.index_cast {value[0]} : {value[1]} to {kind}", kind)
+
+    def _atom(self, atom: Any, kind: str) -> Typed:
         if isinstance(atom, str):
             if atom in self.nest.scan.sources:
-                return self._from_memory(atom)
+                return self._as(self._from_memory(atom), kind)
             if atom not in self.dims:
                 raise Unsupported("an index value over a dim its tensor does not have")
             here = self.code.let(f"linalg.index {self.dims.index(atom)} : index", "index")
             base = self.nest.base(atom)
-            return here if base is None else self.code.let(f"arith.addi {here[0]}, {base} : index", "index")
+            if base is not None:
+                here = self.code.binary("arith.addi", here, (base, "index"))
+            return self._as(here, kind)
         if isinstance(atom, Call):
-            return self._call(atom)
-        inner = self.coordinate(atom.inner)
-        divisor = self.nest.index(atom.divisor), "index"
+            return self._as(self._call(atom), kind)
+        inner, divisor = self.coordinate(atom.inner, kind), self._number(atom.divisor, kind)
         whole = self.code.binary("arith.floordivsi", inner, divisor)
         if isinstance(atom, Floor):
             return whole
         return self.code.binary("arith.subi", inner, self.code.binary("arith.muli", whole, divisor))
 
     def _call(self, atom: Call) -> Typed:
-        """abs, min or max of coordinates."""
-        values = [self._signed(e) for e in atom.arguments]
+        """abs, min or max of coordinates, as i64."""
+        values = [self.coordinate(e, "i64") for e in atom.arguments]
         if atom.name == "abs":
             values.append(self.code.binary("arith.subi", self.code.constant(0, "i64"), values[0]))
         op = "arith.minsi" if atom.name == "min" else "arith.maxsi"
         total = values[0]
         for value in values[1:]:
             total = self.code.binary(op, total, value)
-        return self.code.let(f"arith.index_cast {total[0]} : i64 to index", "index")
-
-    def _signed(self, e: Quasi) -> Typed:
-        return self.code.let(f"arith.index_cast {self.coordinate(e)[0]} : index to i64", "i64")
+        return total
 
     def _hoisted(self, name: str) -> Typed | None:
         """The value read from a tensor over fewer dims, when it is costly and does not need all of them."""
@@ -158,7 +161,7 @@ class Body:
         if len(walked) < 2 or walked & self.nest.innermost or not lanes:
             return None
         lane = variable(lanes[-1])
-        return self.code.compare(op, self._signed(a + lane), self._signed(b + lane))
+        return self.code.compare(op, self.coordinate(a + lane, "i64"), self.coordinate(b + lane, "i64"))
 
     def _compute(self, name: str) -> Typed:
         _, op, *args = self.nest.definition(name)
@@ -176,6 +179,9 @@ class Body:
             case "reduction":
                 return self.take(self.nest.reduced(name))
             case "masked":
+                padded = self.nest.padded(self.nest.definition(name))
+                if padded is not None:
+                    return code.cast(self.take(padded), computed(padded.dtype))
                 inner, mask = self.value(args[2]), self.value(args[0])
                 return code.select(mask, inner, code.constant(args[3], inner[1]))
             case "indirect":
@@ -207,6 +213,8 @@ class Body:
 
     def _index_value(self, name: str, dtype: str) -> Typed:
         expression = self.nest.index_value(name)
+        if not expression.terms:
+            return self.code.constant(expression.const, dtype)
         found = self.coordinate(expression)
         if is_float(dtype):
             wide = self.code.let(f"arith.index_cast {found[0]} : index to i64", "i64")
