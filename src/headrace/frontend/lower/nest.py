@@ -147,8 +147,8 @@ class Nest:
             return None
         if is_computed(access, extents, self.kernel.program.layouts[buffer].span):
             return None
-        key = ("padded", access.index, tuple(sorted(access.box.items())), other)
-        key = (*key, buffer, self.kernel.epochs.get(buffer, 0))
+        epoch = self.kernel.epochs.get(buffer, 0)
+        key = ("padded", buffer, epoch, access.index, tuple(sorted(access.box.items())), other)
         if key not in self.kernel.loads:
             tile = load_tile(self.kernel, box_tile(self.kernel, access), self.kernel.program.dtypes[buffer])
             self.kernel.loads[key] = self.kernel.widened(tile, access, other)
