@@ -82,18 +82,10 @@ def kernels_by_device() -> str:
 def benchmark() -> str:
     """The schedule benchmark with its targets."""
     sys.path.insert(0, str(ROOT))
-    from benchmarks.schedule import rows
+    from benchmarks.schedule import rows, table
 
-    found = {row["name"]: row for row in rows()}
-    lines = ["| kernel | cycles | bound | ratio | target |", "|---|---|---|---|---|"]
-    for name in dict.fromkeys(key.rsplit(" ", 1)[0] for key in found):
-        ratio = found[f"{name} ratio"]
-        target = (
-            "" if ratio["target"] is None else f"≤ {ratio['target']}: {'met' if ratio['met'] else 'missed'}"
-        )
-        cycles, bound = found[f"{name} cycles"]["value"], found[f"{name} bound"]["value"]
-        lines.append(f"| {name} | {cycles:,} | {bound:,} | {ratio['value']:.3f} | {target} |")
-    return "\n".join(lines)
+    head, *lines = table(rows())
+    return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *lines])
 
 
 def native_operators() -> str:

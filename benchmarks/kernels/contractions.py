@@ -16,7 +16,7 @@ def matmul(m: int, k: int, n: int, grid: Grid = (4, 8), k_step: int | None = Non
     a, b, c = t.view("a", (m, k), "f16"), t.view("b", (k, n), "f16"), t.view("c", (m, n), "f16")
 
     def build(row: str, rows: int, column: str, columns: int) -> None:
-        acc = _product(t, a, b, (row, rows), (column, columns), k_step)
+        acc = product_tile(t, a, b, (row, rows), (column, columns), k_step)
         part = (rows, columns)
         narrow = t.let(f"arith.truncf {acc} : {tensor(part, 'f32')} to {tensor(part, 'f16')}", "h")
         t.store(narrow, c, [row, column], part)
@@ -34,7 +34,7 @@ def matmul_bias_gelu(m: int, k: int, n: int, grid: Grid = (4, 8), k_step: int | 
     root = t.constant("0.70710678118654757", "f32", "%inverse_root_2")
 
     def build(row: str, rows: int, column: str, columns: int) -> None:
-        acc = _product(t, x, w, (row, rows), (column, columns), k_step)
+        acc = product_tile(t, x, w, (row, rows), (column, columns), k_step)
         part, bias = (rows, columns), t.load(b, [column], (columns,))
         body = [
             "%wide = arith.extf %in1 : f16 to f32",
@@ -53,7 +53,7 @@ def matmul_bias_gelu(m: int, k: int, n: int, grid: Grid = (4, 8), k_step: int | 
     return _over_tiles(t, "matmul_bias_gelu", "x w b y", (m, n), grid, build, comment)
 
 
-def _product(
+def product_tile(
     t: Text, a: View, b: View, rows: tuple[str, int], columns: tuple[str, int], k_step: int | None
 ) -> str:
     """The f32 tile a[rows, :] b[:, columns]."""
@@ -82,12 +82,16 @@ def _product(
 
 
 def _over_tiles(t: Text, name: str, args: str, shape: Grid, grid: Grid, build: Build, comment: str) -> str:
+    real = over_grid(t, shape, grid, build)
+    return t.module(name, ", ".join(f"%{arg}: index" for arg in args.split()), real, comment)
+
+
+def over_grid(t: Text, shape: Grid, grid: Grid, build: Build) -> Grid:
+    """Write the tiles of a result of `shape`; the grid that takes."""
     t.op("%tile_m, %tile_n = ktdp.get_compute_tile_id : index, index")
 
     def columns(row: str, rows: int) -> None:
         t.split(shape[1], grid[1], "%tile_n", lambda column, size: build(row, rows, column, size))
 
     t.split(shape[0], grid[0], "%tile_m", columns)
-    signature = ", ".join(f"%{arg}: index" for arg in args.split())
-    real = (part_count(shape[0], grid[0]), part_count(shape[1], grid[1]))
-    return t.module(name, signature, real, comment)
+    return part_count(shape[0], grid[0]), part_count(shape[1], grid[1])

@@ -24,7 +24,7 @@ def vector_add(rows: int, columns: int, cores: int = 32, rows_per_step: int | No
         t.store(t.let(f"linalg.add ins({x}, {y} : {ty}, {ty}) outs({empty} : {ty}) -> {ty}"), o, at, part)
 
     comment = f"// o = a + b; a, b, o: {list(shape)} f16."
-    return _over_rows(t, "vector_add", "a b o", shape[0], cores, rows_per_step, build, comment)
+    return over_rows(t, "vector_add", "a b o", shape[0], cores, rows_per_step, build, comment)
 
 
 def broadcast_add(rows: int, columns: int, cores: int = 32, rows_per_step: int | None = None) -> str:
@@ -40,7 +40,7 @@ def broadcast_add(rows: int, columns: int, cores: int = 32, rows_per_step: int |
         t.store(t.generic(ins, part, "f16", ["%out = arith.addf %in0, %in1 : f16"]), o, at, part)
 
     comment = f"// o = x + b, b along the rows; x, o: [{rows}, {columns}] f16, b: [{columns}] f16."
-    return _over_rows(t, "broadcast_add", "x b o", rows, cores, rows_per_step, build, comment)
+    return over_rows(t, "broadcast_add", "x b o", rows, cores, rows_per_step, build, comment)
 
 
 def softmax(rows: int, columns: int, cores: int = 32, rows_per_step: int | None = None) -> str:
@@ -61,7 +61,7 @@ def softmax(rows: int, columns: int, cores: int = 32, rows_per_step: int | None 
         t.store(t.generic(ins, part, "f16", body), y, at, part)
 
     comment = f"// y = softmax(x) along the columns; x, y: [{rows}, {columns}] f16."
-    return _over_rows(t, "softmax", "x y", rows, cores, rows_per_step, build, comment)
+    return over_rows(t, "softmax", "x y", rows, cores, rows_per_step, build, comment)
 
 
 def rmsnorm(rows: int, columns: int, cores: int = 32, rows_per_step: int | None = None) -> str:
@@ -83,7 +83,7 @@ def rmsnorm(rows: int, columns: int, cores: int = 32, rows_per_step: int | None 
         t.store(t.generic(ins, part, "f16", body), y, at, part)
 
     comment = f"// y = x * rsqrt(mean(x^2) + eps) * w; x, y: [{rows}, {columns}] f16, w: [{columns}] f16."
-    return _over_rows(t, "rmsnorm", "x w y eps:f32", rows, cores, rows_per_step, build, comment)
+    return over_rows(t, "rmsnorm", "x w y eps:f32", rows, cores, rows_per_step, build, comment)
 
 
 def layernorm(rows: int, columns: int, cores: int = 32, rows_per_step: int | None = None) -> str:
@@ -114,7 +114,7 @@ def layernorm(rows: int, columns: int, cores: int = 32, rows_per_step: int | Non
         t.store(t.generic(ins, part, "f16", body), y, at, part)
 
     comment = f"// y = layer_norm(x) * w + b; x, y: [{rows}, {columns}] f16, w, b: [{columns}] f16."
-    return _over_rows(t, "layernorm", "x w b y", rows, cores, rows_per_step, build, comment)
+    return over_rows(t, "layernorm", "x w b y", rows, cores, rows_per_step, build, comment)
 
 
 def transpose(rows: int, columns: int, cores: int = 32, rows_per_step: int | None = None) -> str:
@@ -132,7 +132,7 @@ def transpose(rows: int, columns: int, cores: int = 32, rows_per_step: int | Non
         t.store(turned, y, [t.index(0), first], (columns, size))
 
     comment = f"// y = x transposed; x: [{rows}, {columns}] f16, y: [{columns}, {rows}] f16."
-    return _over_rows(t, "transpose", "x y", rows, cores, rows_per_step, build, comment)
+    return over_rows(t, "transpose", "x y", rows, cores, rows_per_step, build, comment)
 
 
 def embedding(
@@ -160,7 +160,7 @@ def embedding(
         t.store(value, y, [first, t.index(0)], part)
 
     comment = f"// y[i] = table[ids[i]]; table: [{rows}, {columns}] f16, ids: [{tokens}] {index}."
-    return _over_rows(t, "embedding", "table ids y", tokens, cores, rows_per_step, build, comment)
+    return over_rows(t, "embedding", "table ids y", tokens, cores, rows_per_step, build, comment)
 
 
 def _load_wide(t: Text, view: View, at: list[str], shape: tuple[int, ...]) -> str:
@@ -176,9 +176,10 @@ def _inverse_deviation(count: str, eps: str) -> list[str]:
     ]
 
 
-def _over_rows(
+def over_rows(
     t: Text, name: str, args: str, rows: int, cores: int, step: int | None, build: Build, comment: str
 ) -> str:
+    """The module whose tiles take `rows` in equal runs, `step` rows at a time; `args` as "x y eps:f32"."""
     tile = t.let("ktdp.get_compute_tile_id : index", "tile")
     t.split(rows, cores, tile, lambda first, size: t.walk(first, size, step, build))
     typed = [arg.split(":") if ":" in arg else [arg, "index"] for arg in args.split()]

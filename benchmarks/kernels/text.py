@@ -157,11 +157,23 @@ class Text:
 
     def module(self, name: str, args: str, grid: Shape, comment: str, attributes: str = "") -> str:
         """The whole text; `attributes` are further function attributes, starting with a comma."""
-        aliases = [f"{alias} = {value}" for alias, value in sorted(self._aliases.items())]
-        head = [*comment.splitlines(), *aliases, "module {"]
-        head.append(f"func.func @{name}({args}) attributes {{grid = {list(grid)}{attributes}}} {{")
-        lines = [*head, *self._constants.values(), *self._lines, "return", "}", "}"]
-        return "\n".join(_indented(lines)) + "\n"
+        head = [*comment.splitlines(), *self.aliases(), "module {"]
+        return "\n".join(_indented([*head, *self.function(name, args, grid, attributes), "}"])) + "\n"
+
+    def function(self, name: str, args: str, grid: Shape, attributes: str = "") -> list[str]:
+        """The lines of the function alone, without indentation."""
+        head = f"func.func @{name}({args}) attributes {{grid = {list(grid)}{attributes}}} {{"
+        return [head, *self._constants.values(), *self._lines, "return", "}"]
+
+    def aliases(self) -> list[str]:
+        """The definitions of the aliases the lines use."""
+        return [f"{alias} = {value}" for alias, value in sorted(self._aliases.items())]
+
+
+def module_of(functions: Sequence[Sequence[str]], aliases: Sequence[str], comment: str) -> str:
+    """The text of a module of several functions."""
+    lines = [*comment.splitlines(), *aliases, "module {", *(line for each in functions for line in each), "}"]
+    return "\n".join(_indented(lines)) + "\n"
 
 
 class View:

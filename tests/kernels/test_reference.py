@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.kernels import BENCHMARKS, KERNELS, VARIANTS, benchmark_text, kernel_text
+from benchmarks.kernels import KERNELS, SUITE, VARIANTS, kernel_text, suite_text
 
 from headrace.ir.arguments import arguments
 from headrace.ir.text import load_file, parse, print_module
@@ -69,9 +69,9 @@ def test_the_example_kernel_computes_what_its_comment_says_within_a_scratchpad(n
     assert print_module(parse(again)) == again
 
 
-@pytest.mark.parametrize("name", sorted(BENCHMARKS))
+@pytest.mark.parametrize("name", sorted(SUITE))
 def test_the_benchmark_kernel_is_valid(name):
-    assert not verify(parse(benchmark_text(name)))
+    assert not verify(parse(suite_text(name)))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ folder.
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from headrace.ir.diagnostics import HeadraceError
 
 def bench(
     suite: Annotated[str, typer.Argument(help="Which suite; the default one without it.")] = "schedule",
+    only: Annotated[str, typer.Option(help="Run what has this in its name.")] = "",
     as_json: AsJson = False,
 ) -> int:
     """Measure and print one suite: name, value, unit, target, met."""
@@ -30,9 +32,18 @@ def bench(
     if not path.is_file() or suite.startswith("_"):
         known = ", ".join(sorted(p.stem for p in folder.glob("*.py") if not p.stem.startswith("_")))
         raise HeadraceError(f"no suite '{suite}'", hint=f"suites are {known}")
-    rows = _load(path).rows()
+    module = _load(path)
+    if only and "only" not in inspect.signature(module.rows).parameters:
+        raise HeadraceError(f"the suite '{suite}' runs as a whole", hint="leave out --only")
+    rows = module.rows(only) if only else module.rows()
+    if not rows:
+        raise HeadraceError(
+            f"nothing in the suite '{suite}' has '{only}' in its name", hint="leave out --only"
+        )
     if as_json:
         print(json.dumps({"schema": 1, "rows": rows}))
+    elif hasattr(module, "table"):
+        _aligned(module.table(rows))
     else:
         _table(rows)
     return 0
@@ -54,3 +65,10 @@ def _table(rows: list[dict[str, Any]]) -> None:
             "" if row["target"] is None else f"  target {row['target']}: {'met' if row['met'] else 'MISSED'}"
         )
         print(f"{row['name']:<44} {value:>16} {row['unit']:<8}{target}")
+
+
+def _aligned(lines: list[list[str]]) -> None:
+    """The lines of a table in columns; the first column to the left, the others to the right."""
+    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
+    for name, *cells in lines:
+        print(name.ljust(widths[0]), *(c.rjust(w) for c, w in zip(cells, widths[1:], strict=True)), sep="  ")
