@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from benchmarks.kernels import kernel_text
 
 from headrace.arch.presets import device
 from headrace.ir.diagnostics import HeadraceError
+from headrace.runtime.defaults import default_scalars
+from headrace.runtime.kernel import Kernel
+from headrace.schedule.graph import Linear, PerCore
 from headrace.schedule.search import Defaults, search
+from headrace.schedule.search.contract import taper
+from headrace.schedule.search.pricing import rounding
 from tests.schedule import tilegraphs
 
 
@@ -65,3 +71,26 @@ def test_a_scratchpad_too_small_for_one_step_is_a_typed_error():
     chip = device("tiny", {"lx.size_bytes": 256})
     with pytest.raises(HeadraceError, match="not even one step"):
         search(tilegraphs.gemm(64, 64, 64, (1, 1)), chip)
+
+
+@pytest.mark.parametrize("name", ["rmsnorm", "layernorm"])
+def test_a_vector_widened_after_the_statistics_joins_their_phase(name):
+    kernel = Kernel(kernel_text(name, rows=64, columns=2048))
+    plan = kernel.compile("spyre", scalars=default_scalars(kernel, {})).plan
+    assert [len(part["phases"]) for part in plan["classes"]] == [1]
+
+
+def test_runs_that_begin_and_end_within_a_granule_touch_more_than_they_want():
+    aligned, halves = Linear(), Linear(PerCore((0, 400)))
+    assert rounding(aligned, 2, 400, 400, 2, 64) == 832 / 800
+    assert rounding(halves, 2, 400, 400, 2, 64) == 832 / 800
+    assert rounding(halves, 2, 400, 128, 2, 64) == (832 + 1024) / 1600
+    assert rounding(aligned, 1, 400, 128, 2, 1) == 1
+
+
+@pytest.mark.parametrize("rows", [512, 4096, 100])
+def test_a_taper_covers_all_rows_and_ends_small(rows):
+    for first, body in ((64, 64), (96, 64), (64, 32)):
+        found = taper(rows, first, body, 16)
+        assert sum(found) == rows and found[0] == first and min(found) > 0
+        assert found[-1] <= max(16, rows - first)

@@ -41,7 +41,7 @@ def absorbed(group: Group, known: Known) -> Group:
     """Return the group with clones of cheap pointwise Computes whose results it would read."""
     best = group
     for access in _external(group):
-        made = _with(best, access, known)
+        made = with_clone(best, access, known)
         if made is not None:
             best = made
     return best
@@ -58,9 +58,9 @@ def _external(group: Group) -> list[Access]:
     return list(found)
 
 
-def _with(group: Group, access: Access, known: Known) -> Group | None:
-    """The group with the producer of an access cloned into it, and what that needs in turn; None if that is
-    no gain.
+def with_clone(group: Group, access: Access, known: Known) -> Group | None:
+    """Return the group with the producer of an access cloned into it, and what that needs in turn; None if
+    that is no gain.
     """
     made = group
     todo = [access]
@@ -85,9 +85,7 @@ def _is_cheap_input(wanted: Access, access: Access, known: Known) -> bool:
 
 
 def _clone(producer: Compute, access: Access, group: Group, known: Known) -> Compute | None:
-    if producer.contraction is not None or any(d.kind == "reduction" for d in producer.dims):
-        return None
-    if len(producer.outs) != 1 or producer.outs[0].combiner is not None:
+    if not is_pointwise(producer):
         return None
     out = producer.outs[0]
     names: dict[str, str] = {}
@@ -97,6 +95,12 @@ def _clone(producer: Compute, access: Access, group: Group, known: Known) -> Com
     mine = renamed(producer, names)
     value = known.fresh(out.value)
     return replace(mine, outs=(replace(mine.outs[0], value=value),))
+
+
+def is_pointwise(compute: Compute) -> bool:
+    """Return whether a Compute makes one value, element by element."""
+    is_plain = compute.contraction is None and all(d.kind == "parallel" for d in compute.dims)
+    return is_plain and len(compute.outs) == 1 and compute.outs[0].combiner is None
 
 
 def _inserted(group: Group, clone: Compute, access: Access) -> Group:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from headrace.schedule.graph import Carried, Compute, CoreClass, Handover, Load, Loop, Store
-from headrace.schedule.phases.absorb import Known, absorbed, without_dead
+from headrace.schedule.phases.absorb import Known, absorbed, is_pointwise, with_clone, without_dead
 from headrace.schedule.phases.fuse import Group, Kind, alone, joined
 from headrace.schedule.phases.linear import add, lower, scale, upper
 from headrace.schedule.phases.longrows import split
@@ -176,6 +176,7 @@ class _Pass:
         self.seen: list[Load] = []
         self.stored: list[tuple[Store, int]] = []
         self.stores: dict[str, list[Store]] = {}
+        self.cheap: dict[str, Compute] = {}
 
     def take(self, number: int, statement: Load | Store | Compute | Loop | Handover, block: Block) -> None:
         """Place one statement."""
@@ -209,8 +210,9 @@ class _Pass:
         names = self.scope.names
         return names.aliases.get(source_of(value, names), source_of(value, names))
 
-    def _earliest(self, compute: Compute) -> int:
-        inputs = {self._bytes_of(a.value) for a in compute.ins}
+    def _earliest(self, compute: Compute, ignored: Container[str] = ()) -> int:
+        """The first phase that may hold a Compute; inputs in `ignored` do not count."""
+        inputs = {self._bytes_of(a.value) for a in compute.ins if a.value not in ignored}
         inputs |= {self._bytes_of(o.init) for o in compute.outs if isinstance(o.init, str)}
         first = max((self.written.get(v, -1) for v in inputs), default=-1)
         first = max(first, self.floor)
@@ -222,15 +224,41 @@ class _Pass:
     def _compute(self, compute: Compute, first: int) -> int:
         kind = self.kind(compute, self.scope)
         if self.fusing and not self.scope.apart & {o.value for o in compute.outs}:
-            for index in range(max(first, 0), len(self.items)):
+            early = self._earliest(compute, self.cheap.keys()) if self.cheap else first
+            for index in range(max(early, 0), len(self.items)):
                 item = self.items[index]
                 if isinstance(item, Group) and self._may_join(item, index, compute):
                     made = joined(item, compute, kind)
+                    made = self._with_late_inputs(made, index) if made is not None else None
                     if made is not None and _rewrites_in_place(made):
                         self.items[index] = made
-                        self._note(index, compute)
+                        self._note(index, compute, made)
                         return index
+        if is_pointwise(compute) and all(self._is_loaded(a.value) for a in compute.ins):
+            self.cheap[compute.outs[0].value] = compute
         return self._append(alone(compute, kind))
+
+    def _is_loaded(self, value: str) -> bool:
+        return value in self.cheap or self.scope.load(value) is not None
+
+    def _with_late_inputs(self, group: Group, index: int) -> Group | None:
+        """The group with clones of what its last Compute reads and a later phase computes; None if that is
+        not cheap.
+        """
+        names = self.scope.names
+
+        def is_readable(value: str) -> bool:
+            return self.scope.load(value) is not None and self.after.get(self._bytes_of(value), 0) <= index
+
+        def fresh(value: str) -> str:
+            return names.fresh(value, names.values[value]).name
+
+        known = Known(names.values, self.cheap, frozenset(), is_readable, fresh)
+        made: Group | None = group
+        for access in group.computes[-1].ins:
+            if made is not None and self.written.get(access.value, -1) > index:
+                made = with_clone(made, access, known)
+        return made
 
     def _may_join(self, item: Group, index: int, compute: Compute) -> bool:
         """Initial values and aliases come from memory, so they must be complete before the phase begins."""
@@ -247,9 +275,12 @@ class _Pass:
             self._note(len(self.items) - 1, compute)
         return len(self.items) - 1
 
-    def _note(self, index: int, compute: Compute) -> None:
+    def _note(self, index: int, compute: Compute, group: Group | None = None) -> None:
         for out in compute.outs:
             self.written[out.value] = max(index, self.written.get(out.value, -1))
+        for clone in group.computes if group is not None else ():
+            for access in clone.ins:
+                self._read(self._bytes_of(access.value), index)
         for name in [a.value for a in compute.ins] + [
             o.init for o in compute.outs if isinstance(o.init, str)
         ]:
