@@ -104,6 +104,47 @@ def test_two_dims_walked_by_one_loop_stay_apart() -> None:
     assert edges((loop("t", 8, *body),)) == (Edge(Pair("P", "C"), (0,), 0, 1),)
 
 
+def streams(counts: tuple[int, ...], copies: tuple[int, ...], name: str = "s") -> tuple[Stage | Loop, ...]:
+    """Places where P hands a buffer of its own to C: once (0), or in a loop of so many iterations."""
+    items: list[Stage | Loop] = []
+    for k, (count, n) in enumerate(zip(counts, copies, strict=True)):
+        buffer, copy = Buffer(f"{name}{k}", "f16", (8,), n), mod(over("t").scaled(max(count, 1)), n)
+        if count:
+            copy = mod(over("t").scaled(count) + over(f"k{k}"), n)
+        pair = touch("P", buffer, copy, ZERO, 8, True), touch("C", buffer, copy, ZERO, 8, False)
+        items += [loop(f"k{k}", count, *pair)] if count else pair
+    return tuple(items)
+
+
+def test_places_that_follow_each_other_alike_share_their_credits() -> None:
+    found = edges((loop("t", 4, *streams((0, 6, 0), (1, 3, 1))),))
+    free = [e for e in found if e.pair == Pair("C", "P")]
+    assert [(e.block, e.credits, e.around) for e in free] == [
+        ((0,), 3, (0,)),
+        ((0, 2), 3, None),
+        ((0,), 3, None),
+    ]
+
+
+def test_the_next_loop_takes_over_the_credits_of_the_one_before() -> None:
+    block = loop("t", 4, *streams((0,), (3,))), loop("t", 5, *streams((0,), (2,)))
+    placed = place(edges(block), "P")
+    assert placed.before[1,] == [Step("wait", Pair("C", "P"), 1, "free")]
+    assert placed.closing[()] == [Step("wait", Pair("C", "P"), 2, "free")]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_sequence_of_places_runs_ordered_and_to_its_end(seed: int) -> None:
+    rng = random.Random(seed)
+    loops = []
+    for number in range(rng.randint(1, 3)):
+        places = rng.randint(1, 4)
+        counts = tuple(rng.choice((0, 0, 2, 3, 5)) for _ in range(places))
+        copies = tuple(rng.randint(1, 4) for _ in range(places))
+        loops.append(loop("t", rng.randint(1, 4), *streams(counts, copies, f"s{number}")))
+    check(tuple(loops))
+
+
 def test_disjoint_boxes_need_no_signal() -> None:
     x = Buffer("x", "f16", (8,))
     assert edges((touch("P", x, ZERO, ZERO, 4, True), touch("C", x, ZERO, Expr(4), 4, False))) == ()

@@ -51,19 +51,22 @@ class Conflict:
 
     `together(depth)`: do they meet in the same iteration of the outermost `depth` loops around both?
     `apart(outer, depth)`: the fewest iterations of the nest of loops outer..depth-1, the outermost
-    advancing, between two meetings; None if they never meet.
+    advancing, between two meetings; None if they never meet. `trips(depth)`: how often the loop around both
+    that many loops lie around runs; None if that is not one known number.
     """
 
     first: Path
     second: Path
     together: Callable[[int], bool]
     apart: Callable[[int, int], Apart | None]
+    trips: Callable[[int], int | None] = lambda depth: None
 
 
 @dataclass
 class _Home:
     """The one block that holds all signals of a pair in some subtree, and the loops its credits may be
-    hoisted over.
+    hoisted over. `others` are further (block, send, receive) of the same stream of signals: they share the
+    credits.
     """
 
     block: Path
@@ -73,6 +76,7 @@ class _Home:
     conflicts: list[Conflict]
     outer: int
     distance: int | None = None
+    others: tuple[tuple[Path, int, int], ...] = ()
 
     @property
     def credits(self) -> int:
@@ -132,6 +136,8 @@ def _widen(home: _Home, depth: int) -> bool:
     False if that would cost more than it gives: fewer credits than the loop can have by itself, or a signal
     in each iteration for what the loop around can order as well.
     """
+    if home.others:
+        return False
     found = _least(c.apart(depth - 1, len(home.block)) for c in home.conflicts)
     if found is not None:
         if home.distance is None and not found.is_exact:
@@ -149,6 +155,9 @@ def _own(pair: Pair, block: Path, across: list[Conflict], children: dict[int, _F
     places = {c: (c.first[depth], c.second[depth]) for c in across}
     forward = {(i, j) for c, (i, j) in places.items() if i < j and c.together(depth)}
     anchors = [position for position, child in children.items() if child.is_signalling]
+    stream = None if forward or not depth else _stream(block, places, children)
+    if stream is not None:
+        return _Found(home=stream)
     kept = _reduce(forward, anchors)
     found = _Found([Edge(pair, block, i, j) for i, j in kept])
     for child in children.values():
@@ -166,11 +175,89 @@ def _own(pair: Pair, block: Path, across: list[Conflict], children: dict[int, _F
     return found
 
 
+@dataclass(frozen=True)
+class _Item:
+    """One place of a stream of signals: the receiver waits at `receive` of the block (or in the loop there),
+    the sender signals at `send`, `count` times an iteration of the block; `lags` are the distances of its own
+    conflicts: (iterations of the block, further signals).
+    """
+
+    place: tuple[Path, int, int]
+    receive: int
+    send: int
+    count: int
+    lags: tuple[tuple[int, int], ...]
+
+
+def _stream(
+    block: Path, places: dict[Conflict, tuple[int, int]], children: dict[int, _Found]
+) -> _Home | None:
+    """The signals of a block whose places follow each other alike at both units, as one stream whose credits
+    last across all of them; None if places meet otherwise, or if a loop alone gives more credits.
+
+    Wait number i of the receiver needs signal number i - lag of the sender, whichever place it belongs to, so
+    the least lag of all places is what the sender may grant in advance.
+    """
+    items = _leaves(block, places, children)
+    loops = [_inner(block, p, child) for p, child in children.items()]
+    if items is None or None in loops or len(items) + len(loops) < 2:
+        return None
+    listed = sorted([*items, *(item for item in loops if item)], key=lambda item: item.receive)
+    if [item.send for item in listed] != sorted(item.send for item in listed):
+        return None
+    total = sum(item.count for item in listed)
+    lags = [times * total + rest for item in listed for times, rest in item.lags]
+    alone = max((rest for item in listed for times, rest in item.lags if not times), default=0)
+    if not lags or 2 * min(lags) < alone:
+        return None
+    (_, send, receive), *others = [item.place for item in listed]
+    conflicts = [*places, *(c for child in children.values() if child.home for c in child.home.conflicts)]
+    home = _Home(listed[0].place[0], send, receive, False, conflicts, len(block) - 1, min(lags))
+    home.others = tuple(others)
+    return home
+
+
+def _leaves(
+    block: Path, places: dict[Conflict, tuple[int, int]], children: dict[int, _Found]
+) -> list[_Item] | None:
+    """The items that are no loops, None if one of them meets inside of a loop that is an item."""
+    depth = len(block)
+    found: dict[int, list[tuple[int, Apart]]] = {}
+    for conflict, (i, j) in places.items():
+        distance = conflict.apart(depth - 1, depth)
+        if distance is not None:
+            found.setdefault(j, []).append((i, distance))
+            if {i, j} & children.keys():
+                return None
+    items = []
+    for j, met in found.items():
+        last = max(i for i, _ in met)
+        items.append(_Item((block, last, j), j, last, 1, ((min(d for _, d in met).iterations, 0),)))
+    return items
+
+
+def _inner(block: Path, position: int, child: _Found) -> _Item | None:
+    """The item of a loop with one place for its signals."""
+    home, depth = child.home, len(block)
+    if child.edges or home is None or home.others or home.is_mixed or home.block != (*block, position):
+        return None
+    counts = {c.trips(depth) for c in home.conflicts}
+    count = counts.pop() if len(counts) == 1 else None
+    if not count:
+        return None
+    across = _least(c.apart(depth - 1, depth + 1) for c in home.conflicts)
+    lags = [(0, home.distance)] if home.distance is not None else []
+    if across is not None:
+        lags.append((1, across.iterations - count))
+    return _Item((home.block, home.send, home.receive), position, position, count, tuple(lags))
+
+
 def _finish(pair: Pair, home: _Home | None) -> list[Edge]:
     if home is None or home.distance is None:
         return []
     around = home.block[: home.outer + 1]
-    return [Edge(pair, home.block, home.send, home.receive, home.credits, around)]
+    first = Edge(pair, home.block, home.send, home.receive, home.credits, around)
+    return [first, *(Edge(pair, block, i, j, home.credits) for block, i, j in home.others)]
 
 
 def _least(distances: Iterable[Apart | None]) -> Apart | None:

@@ -63,11 +63,16 @@ def _always(function: Function, touches: Touches) -> list[Lifetime]:
 
 
 def _by_phase(function: Function, touches: Touches) -> list[Lifetime]:
-    """A buffer lives through the whole top-level items that touch it: nothing inside a loop shares bytes."""
+    """A buffer lives through the whole top-level items that touch it: nothing inside a loop or a pipeline
+    shares bytes.
+    """
+    numbers: dict[tuple[int, ...], tuple[int, int]] = {}
+    _number(function.body, (), 0, numbers)
     lives = []
     for buffer, touched in touches.items():
-        steps = [access.path[0] for access in touched]
-        lives.append(Lifetime(buffer.name, buffer.bytes, min(steps), max(steps)))
+        steps = [numbers[access.path[:1]] for access in touched]
+        first, last = min(first for first, _ in steps), max(last for _, last in steps)
+        lives.append(Lifetime(buffer.name, buffer.bytes, first, last))
     return lives
 
 
@@ -104,8 +109,16 @@ def _outlives(inside: Sequence[Access], depth: int) -> bool:
 def _number(
     block: Block, path: tuple[int, ...], at: int, numbers: dict[tuple[int, ...], tuple[int, int]]
 ) -> int:
+    """Number the pipelines of a block and its loops in order; stages of one pipeline run at the same time."""
+    before = None
     for position, item in enumerate(block):
-        here, start = (*path, position), at
-        at = _number(item.body, here, at, numbers) if isinstance(item, Loop) else at + 1
-        numbers[here] = (start, max(start, at - 1))
+        here = (*path, position)
+        if isinstance(item, Loop):
+            numbers[here] = (at, max(at, _number(item.body, here, at, numbers) - 1))
+            at, before = numbers[here][1] + 1, None
+            continue
+        if before is None or item.pipeline != before:
+            at += 1
+        before = item.pipeline
+        numbers[here] = (at - 1, at - 1)
     return at

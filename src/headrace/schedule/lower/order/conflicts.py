@@ -136,7 +136,11 @@ def _conflict(first: Access, second: Access, meet: Meet, longest: int) -> Confli
         found = meet(outer, depth, True)
         return None if found is None else shortest(found, [_trips(r) for r in first.loops[outer:depth]])
 
-    return Conflict(first.path[:longest], second.path[:longest], together, apart)
+    def trips(depth: int) -> int | None:
+        count = first.loops[depth].count if depth < len(first.loops) else None
+        return count.const if count is not None and count.is_number and isinstance(count.const, int) else None
+
+    return Conflict(first.path[:longest], second.path[:longest], together, apart, trips)
 
 
 def _trips(loop: Range) -> Trips:
