@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from headrace.arch.presets import device
 from headrace.schedule.graph import Scalar
+from headrace.schedule.phases.contraction import roles
+from headrace.schedule.phases.outline import flat_groups
+from headrace.schedule.phases.shape import shape
+from headrace.schedule.replay import class_outline
+from headrace.schedule.search import search
 from tests.schedule import tilegraphs
 from tests.schedule.on_machine import run
 from tests.schedule.test_build_vector import execute, random
@@ -41,3 +49,30 @@ def test_multiplies_batches_of_matrices_on_the_machine(name, transposed, shape):
     got, _ = run(kernel.graph(), {"a": x, "b": y, "c": np.zeros((batch, m, n), np.float16)}, name)
     wide = y.astype(np.float32).transpose(0, 2, 1) if transposed else y.astype(np.float32)
     assert np.allclose(got["c"].astype(np.float32), x.astype(np.float32) @ wide, atol=0.05, rtol=1e-2)
+
+
+@pytest.mark.parametrize("rows, depth", [((96, 64, 40), 128), ((40, 40, 40, 40, 40), 96), ((72, 128), 200)])
+def test_weights_stay_while_tapered_tiles_of_rows_pass(rows, depth):
+    m, n, k = sum(rows), 192, 520
+    graph, chip = tilegraphs.gemm(m, n, k, (1, 2)), device("spyre")
+    plan = search(graph, chip)
+    (part,) = plan.classes
+    found = roles(shape(*_layout(graph, chip)), False)
+    (phase,) = part.phases
+    phase = replace(
+        phase, order="column", taper=rows, kept=(f"{found.weights.value}#{found.weights.use}",), split="rows",
+        tile={found.row: max(rows), found.column: 64, found.depth: depth},
+        copies={"in": 2, "out": 2, "filling": 1}, blocks={**phase.blocks, "rows": 32, "filling": 40},
+    )  # fmt: skip
+    edited = replace(plan, classes=(replace(part, phases=(phase,)),))
+    a, b, bias = random(m, k), random(k, n, seed=1), random(n, seed=2)
+    arrays = {"a": a, "b": b, "bias": bias, "c": np.zeros((m, n), np.float16)}
+    got = run(graph, arrays, plan=edited)[0]["c"]
+    want = np.maximum(a.astype(np.float32) @ b.astype(np.float32) + bias.astype(np.float32), 0)
+    assert np.allclose(got.astype(np.float32), want, atol=0.1, rtol=1e-2)
+
+
+def _layout(graph, chip):
+    made = class_outline(graph.classes[0], chip, True)
+    (group,) = flat_groups(made.items)
+    return group, made, {}

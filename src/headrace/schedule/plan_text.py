@@ -54,6 +54,10 @@ def _phase(phase: PhasePlan) -> Iterator[str]:
     yield f"      copies {_pairs(phase.copies)}, {phase.lx_bytes} bytes of scratchpad, {phase.passes} passes"
     if phase.once:
         yield f"      loaded once: {', '.join(phase.once)}"
+    if phase.kept:
+        yield f"      stays in the scratchpad while rows pass: {', '.join(phase.kept)}"
+    if phase.taper:
+        yield f"      rows in tiles of {', '.join(map(str, phase.taper))}"
     if phase.multicast:
         yield f"      multicast: {', '.join(phase.multicast)}"
     costs = ", ".join(f"{unit} {cycles:.0f}" for unit, cycles in phase.parts.items())

@@ -12,6 +12,7 @@ from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Arg, CoreClass, TileGraph
+from headrace.schedule.phases.contraction import roles
 from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.outline import Outline, flat_groups, outline
 from headrace.schedule.phases.shape import Shape, home, reduction_kinds, shape
@@ -132,6 +133,7 @@ def _wrong(phase: PhasePlan, made: Shape, device: Device) -> Iterator[tuple[str,
     if any(count < 1 for count in phase.copies.values()):
         yield "a buffer of no copies", "at least 1"
     yield from _blocks(phase, device)
+    yield from _rows(phase, made)
     room = device.memory("ct_local").size_bytes
     size = buffer_bytes(phase, made)
     if size > room:
@@ -139,6 +141,33 @@ def _wrong(phase: PhasePlan, made: Shape, device: Device) -> Iterator[tuple[str,
             f"{size} bytes of buffers, but {room} of scratchpad",
             "make tiles smaller or rotate fewer copies",
         )
+
+
+def _rows(phase: PhasePlan, made: Shape) -> Iterator[tuple[str, str]]:
+    """What is wrong with the tiles of rows of a contraction and with what stays while they pass."""
+    if (phase.taper or phase.kept) and phase.kind != "contract":
+        yield f"tapered rows in a {phase.kind} phase", "leave out taper and kept"
+        return
+    if not phase.taper:
+        if phase.kept:
+            yield f"{', '.join(phase.kept)} kept for rows of one tile", "say in taper how the rows are tiled"
+        return
+    found = roles(made, "swapped" in phase.order)
+    rows = made.extents.get(found.row, 1)
+    if sum(phase.taper) != rows or min(phase.taper) < 1 or max(phase.taper) != phase.tile.get(found.row):
+        yield (
+            f"tiles of {phase.taper} rows",
+            f"they add up to {rows}, the largest is the tile along {found.row}",
+        )
+    weights = f"{found.weights.value}#{found.weights.use}"
+    is_possible = phase.order.startswith("column") and not found.outer_depth and found.depth in phase.tile
+    if is_possible:
+        is_possible = phase.tile[found.depth] < made.extents[found.depth]
+    if phase.kept and "filling" not in phase.blocks:
+        yield f"{weights} kept, filled in no steps", "give blocks a filling depth"
+    elif phase.kept and (phase.kept != (weights,) or not is_possible):
+        hint = f"only {weights}, in an order by columns, with one dim of depth in several tiles"
+        yield f"{', '.join(phase.kept)} kept", hint
 
 
 def _blocks(phase: PhasePlan, device: Device) -> Iterator[tuple[str, str]]:
@@ -155,6 +184,17 @@ def _blocks(phase: PhasePlan, device: Device) -> Iterator[tuple[str, str]]:
 
 
 def buffer_bytes(phase: PhasePlan, made: Shape) -> int:
-    """Return the least bytes of scratchpad the tiles of a phase need: one copy in, one out."""
-    operands = [o for o in (*made.inputs, *made.outputs) if o.storage.kind != "lx"]
-    return sum(prod(phase.tile[d] for d in o.surface.dims) * itemsize(o.dtype) for o in operands)
+    """Return the least bytes of scratchpad the tiles of a phase need: one copy in, one out; a contraction has
+    only a stage of its results there.
+    """
+    factors = made.inputs if phase.kind != "contract" else (made.reads[0, 0], made.reads[0, 1])
+    staged = dict(phase.tile)
+    if phase.kind == "contract":
+        row = roles(made, "swapped" in phase.order).row
+        staged[row] = min(phase.tile.get(row, 1), phase.blocks.get("rows", 1))
+    total = 0
+    for operand in (*made.inputs, *made.outputs):
+        if operand.storage.kind != "lx":
+            tile = phase.tile if operand in factors else staged
+            total += prod(tile[d] for d in operand.surface.dims) * itemsize(operand.dtype)
+    return total

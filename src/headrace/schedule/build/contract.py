@@ -14,7 +14,7 @@ from headrace.schedule.build import rows
 from headrace.schedule.build.blocks import Block, Blocks, emit_blocks
 from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered
-from headrace.schedule.build.tiles import Part, parts
+from headrace.schedule.build.tiles import Part, parts, tapered
 from headrace.schedule.build.vector import Phase, buffers, load, results_of, shifted, store_tile
 from headrace.schedule.phases.contraction import Roles, Run, accumulator, roles, runs
 from headrace.schedule.phases.shape import Operand
@@ -25,11 +25,19 @@ Extents = dict[str, int]
 
 @dataclass(frozen=True)
 class State:
-    """Where the loops stand: origin and extents of the tile, buffers that hold the operands loaded so far."""
+    """Where the loops stand: origin and extents of the tile, buffers that hold the operands loaded so far.
+
+    `panel` holds weights of the whole depth while tiles of rows pass; the first of these fills it. `loops`
+    are the variables of the loops over tiles, which run `count` times in all.
+    """
 
     origin: Origin = field(default_factory=dict)
     extents: Extents = field(default_factory=dict)
     held: dict[Operand, Buffered] = field(default_factory=dict)
+    panel: Buffered | None = None
+    is_filling: bool = False
+    loops: tuple[Index, ...] = ()
+    count: int = 1
 
 
 class Contraction:
@@ -82,6 +90,10 @@ class Contraction:
             self._depth(state)
             return
         dim, rest = dims[0], dims[1:]
+        if dim == self.roles.row and self.plan.taper:
+            for number, part in enumerate(tapered(dim, self.plan.taper, len(self.plan.kept))):
+                self._part(part, dim, rest, replace(state, is_filling=bool(self.plan.kept) and number == 0))
+            return
         for part in parts({dim: self.shape.extents[dim]}, {dim: self.plan.tile[dim]}, {}):
             self._part(part, dim, rest, state)
 
@@ -94,25 +106,42 @@ class Contraction:
                 number = stack.enter_context(self.emit.loop(part.trips, _iv(dim, self.roles)))
             origin = {**state.origin, dim: number * part.tile[dim] + start}
             inner = replace(state, origin=origin, extents=extents)
+            if part.trips > 1:
+                inner = replace(inner, loops=(*state.loops, number), count=state.count * part.trips)
             inner = self._load(inner, self._ready(set(state.held), rest), part.trips, number)
+            if dim == self.roles.column and self.plan.kept:
+                whole = {**self._tile(inner), self.roles.depth: self.shape.extents[self.roles.depth]}
+                made = buffers(self.phase, self.roles.weights, whole, 1)
+                inner = replace(inner, panel=made[0])
             self._level(rest, inner)
 
-    def _load(self, state: State, operands: list[Operand], trips: int, number: Index) -> State:
+    def _load(
+        self, state: State, operands: list[Operand], trips: int, number: Index, is_filling: bool = False
+    ) -> State:
         """Emit the loads of operands whose tile is now known, into buffers that rotate over the loop just
-        entered.
+        entered; of a step of the panel, too, if it is being filled.
         """
-        if not operands:
+        if not operands and not is_filling:
             return state
         held = dict(state.held)
         tile = self._tile(state)
-        copies = min(self.plan.copies.get("in", 1), trips)
+        weights = self.roles.weights
+        copies = min(self.plan.copies.get("filling" if is_filling else "in", 1), trips)
         made = {o: buffers(self.phase, o, tile, copies) for o in operands}
-        chosen = {o: rows.selected(self.emit, b, number) for o, b in made.items()}
+        loops = state.loops if number in state.loops else (*state.loops, number)
+        chosen = {o: rows.selected(self.emit, b, *loops) for o, b in made.items()}
         with self.emit.pipeline() as pipe, pipe.stage(self.phase.units.loader):
+            if is_filling and state.panel is not None:
+                load(self.phase, weights, self._slice(state, state.panel), state.origin, tile)
             for operand, buffer in chosen.items():
                 load(self.phase, operand, buffer, state.origin, tile)
                 held[operand] = buffer
         return replace(state, held=held)
+
+    def _slice(self, state: State, panel: Buffered) -> Buffered:
+        """The panel from the depth on at which the loops stand."""
+        depth = self.roles.depth
+        return shifted(panel, {depth: state.origin.get(depth, Index(0))})
 
     def _tile(self, state: State) -> Extents:
         return {**self.plan.tile, **self._whole(), **state.extents}
@@ -125,6 +154,8 @@ class Contraction:
         tile = self._tile(state)
         depth = self.roles.depth
         size = self.plan.tile.get(depth, 1)
+        if state.is_filling:
+            size = self.plan.blocks["filling"]
         total = self.shape.extents.get(depth, 1)
         steps: list[tuple[Run, Origin]] = [(run, {}) for run in runs(total, size)]
         if self.roles.outer_depth:
@@ -140,14 +171,13 @@ class Contraction:
                     origin[depth] = number * run.extent + run.start
                     extents[depth] = run.extent
                 inner = replace(state, origin=origin, extents=extents)
-                inner = self._load(
-                    inner, self._ready(set(state.held), []) or self._streamed(state), run.count, number
-                )
+                operands = self._ready(set(state.held), []) or self._streamed(state)
+                inner = self._load(inner, operands, run.count, number, state.is_filling)
                 self._tile_blocks(inner, run)
 
     def _streamed(self, state: State) -> list[Operand]:
         """The two factors, if they are not loaded yet: the depth is the innermost loop."""
-        pair = (self.roles.rows, self.roles.weights)
+        pair = [self.roles.rows] + ([self.roles.weights] if state.panel is None else [])
         return [o for o in pair if o not in state.held and o.storage.kind != "lx"]
 
     def _flattened(self, total: int, size: int) -> list[tuple[Run, Origin]]:
@@ -210,8 +240,9 @@ class Contraction:
         emit, phase = self.emit, self.phase
         tile = state.extents
         late = [o for o in self.extras if o not in state.held and o.storage.kind != "lx"]
-        copies = min(self.plan.copies.get("out", 1), part.trips)
-        ins = {o: rows.selected(emit, buffers(phase, o, tile, copies), number) for o in late}
+        copies = min(self.plan.copies.get("out", 1), part.trips * tile_state.count)
+        loops = (*tile_state.loops, number) if part.trips > 1 else tile_state.loops
+        ins = {o: rows.selected(emit, buffers(phase, o, tile, copies), *loops) for o in late}
         if ins:
             with emit.pipeline() as pipe, pipe.stage(phase.units.loader):
                 for operand, buffer in ins.items():
@@ -222,7 +253,7 @@ class Contraction:
             if operand.storage.kind == "lx":
                 outs[value] = shifted(phase.memory.operand(operand, self.shape.extents), state.origin)
             else:
-                outs[value] = rows.selected(emit, buffers(phase, operand, tile, copies), number)
+                outs[value] = rows.selected(emit, buffers(phase, operand, tile, copies), *loops)
         extras = {**ins}
         for operand in self.extras:
             if operand in state.held:
@@ -244,6 +275,8 @@ class Contraction:
                 factors.append(
                     shifted(self.phase.memory.operand(operand, self.shape.extents), tile_state.origin)
                 )
+            elif operand == self.roles.weights and tile_state.panel is not None:
+                factors.append(self._slice(tile_state, tile_state.panel))
             else:
                 factors.append(tile_state.held[operand])
         size = tile_state.extents.get(self.roles.column, 1)

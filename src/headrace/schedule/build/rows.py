@@ -23,14 +23,16 @@ if TYPE_CHECKING:
     from headrace.schedule.build.vector import Loops, Phase
 
 
-def selected(emit: Emitter, buffers: Sequence[Buffered], number: Index) -> Buffered:
-    """Return the copy of a rotating buffer that tile `number` uses."""
+def selected(emit: Emitter, buffers: Sequence[Buffered], *loops: Index) -> Buffered:
+    """Return the copy of a rotating buffer that is used in this iteration of the loops of these variables."""
     if len(buffers) == 1:
         return buffers[0]
     phases = builtin.IntegerAttr(len(buffers), builtin.i64)
     phase = emit.add(
         ktdf.BufferPhaseOp.build(
-            operands=[[emit.value(number)]], properties={"num_phases": phases}, result_types=[emit.index_type]
+            operands=[[emit.value(loop) for loop in loops]],
+            properties={"num_phases": phases},
+            result_types=[emit.index_type],
         ),
         "phase",
     )
@@ -40,7 +42,7 @@ def selected(emit: Emitter, buffers: Sequence[Buffered], number: Index) -> Buffe
     )
     indices = [b.index for b in buffers if b.index is not None]
     return Buffered(
-        made, buffers[0].dims, buffers[0].base, selected(emit, indices, number) if indices else None
+        made, buffers[0].dims, buffers[0].base, selected(emit, indices, *loops) if indices else None
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
@@ -45,6 +45,22 @@ def parts(extents: Mapping[str, int], tile: Mapping[str, int], unit: Mapping[str
             runs.append((dim, start, 1, extent - start))
         choices.append(runs)
     return [Part(runs, {dim: size for dim, _, _, size in runs}) for runs in product(*choices)]
+
+
+def tapered(dim: str, sizes: Sequence[int], alone: int = 0) -> list[Part]:
+    """Return the parts of a dim cut into tiles of these sizes in order; the first `alone` are parts by
+    themselves.
+    """
+    found: list[Part] = []
+    start = 0
+    for number, size in enumerate(sizes):
+        if found and number > alone and found[-1].tile[dim] == size:
+            (_, first, count, _) = found[-1].runs[0]
+            found[-1] = Part(((dim, first, count + 1, size),), {dim: size})
+        else:
+            found.append(Part(((dim, start, 1, size),), {dim: size}))
+        start += size
+    return found
 
 
 @contextmanager

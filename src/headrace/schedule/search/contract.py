@@ -14,13 +14,26 @@ from headrace.numbers.dtypes import itemsize
 from headrace.schedule.phases.contraction import accumulator, contracting_unit, roles
 from headrace.schedule.phases.shape import Shape
 from headrace.schedule.plan import PhasePlan
-from headrace.schedule.search.contract_cost import Choice, Space, elements, predicted, trips
+from headrace.schedule.search.contract_cost import (
+    Choice,
+    Space,
+    covering_rows,
+    elements,
+    least_cycles,
+    least_rows,
+    predicted,
+    trips,
+    whole_cycles,
+)
 from headrace.schedule.search.multicast import is_shared
 from headrace.schedule.search.pricing import rounded
 from headrace.schedule.search.vector import Limits, describe, key
 
-COPIES = (16, 8, 4, 3, 2, 1)
+COPIES = (16, 12, 8, 6, 5, 4, 3, 2, 1)
 """Copies of streamed factors that are tried: loads issued well ahead do not wait behind stores."""
+
+FILLING_COPIES = 2
+"""Copies of the streamed factor while a panel is filled: loads set the pace then."""
 
 STAGE_ROWS = (64, 32, 128, 16, 8, 4, 2, 1)
 """Rows of a result stage that are tried: results leave the core stage by stage."""
@@ -39,8 +52,14 @@ def candidates(
         sums = accumulator(shape.group.computes[0], device.unit(unit).matrix, found.rows.dtype)
         space = Space(shape, found, device, cores, unit, sums, limits)
         space = replace(space, block=block(space), shared=_shared(space))
+        whole, best = whole_cycles(space), float("inf")
         for choice in _choices(space):
-            yield _plan(name, space, choice, swapped)
+            if least_cycles(space, choice, whole) >= best:
+                yield None
+                continue
+            for plan in _plans(name, space, choice, swapped):
+                best = min(best, plan.cycles if plan is not None else best)
+                yield plan
 
 
 def _shared(space: Space) -> tuple[str, ...]:
@@ -73,6 +92,7 @@ def _choices(space: Space) -> Iterator[Choice]:
     depth, width = space.block
     group = width * space.device.corelets
     sizes = {n, *(group * f for f in (1, 2, 4, 8, 16)), n * 3 // 4 // group * group}
+    sizes |= {width * ceil(n / width / parts) for parts in (3, 5)}
     columns = sorted((w for w in sizes if 0 < w <= n), reverse=True)
     rows = sorted({min(m, s) for s in (m, 1024, 512, 256, 128, 96, 64, 48, 32, 16, 8)}, reverse=True)
     depths = sorted(
@@ -84,6 +104,46 @@ def _choices(space: Space) -> Iterator[Choice]:
         orders = ["column"] if mt >= m and nt >= n else ["column", "row"]
         for order, split in product(orders, _splits(space, nt // width, mt)):
             yield Choice(mt, nt, kt, order, split)
+    yield from _panels(space, columns, depths)
+
+
+def _panels(space: Space, columns: list[int], depths: list[int]) -> Iterator[Choice]:
+    """Choices that keep the weights of the whole depth while tiles of rows pass: the first large, to compute
+    while they come, the last small, to have little left to store.
+    """
+    r = space.roles
+    m, k = space.extent(r.row), space.extent(r.depth)
+    if not space.limits.retiling or r.outer_depth or r.weights.storage.kind == "lx":
+        return
+    least = least_rows(space)
+    for nt, kt in product(columns, (d for d in depths if d < k)):
+        if rounded(k * nt * itemsize(r.weights.dtype)) > space.limits.lx_bytes:
+            continue
+        enough = least * ceil(covering_rows(space, nt) / least)
+        firsts = {
+            enough,
+            enough - least,
+            enough - 2 * least,
+            *(least * ceil(enough / least / n) for n in (2, 4)),
+        }
+        for first, body in product(sorted(firsts), (least, 2 * least, 4 * least)):
+            if body <= first < m:
+                rows = taper(m, first, body, least)
+                steps = {min(kt, max(1, space.block[0] // n)) for n in (4, 8)}
+                for split, filling in product(_splits(space, nt // space.block[1], min(rows)), sorted(steps)):
+                    yield Choice(max(rows), nt, kt, "column", split, rows, filling)
+
+
+def taper(extent: int, first: int, body: int, last: int) -> tuple[int, ...]:
+    """Return the sizes of tiles that cover an extent: `first`, equal ones, then halves down to `last`."""
+    tail = [last]
+    while sum(tail) < body:
+        tail.insert(0, sum(tail))
+    left = extent - first
+    while tail and sum(tail) > left:
+        tail.pop(0)
+    whole, rest = divmod(left - sum(tail), body)
+    return (first, *[body] * whole, *([rest] if rest else []), *tail)
 
 
 def _splits(space: Space, blocks: int, rows: int) -> list[str]:
@@ -93,24 +153,42 @@ def _splits(space: Space, blocks: int, rows: int) -> list[str]:
     return found or ["rows"]
 
 
-def _plan(name: str, space: Space, choice: Choice, swapped: bool) -> PhasePlan | None:
+def _plans(name: str, space: Space, choice: Choice, swapped: bool) -> Iterator[PhasePlan | None]:
+    """The plans of a choice by copies, None if not even one copy of each buffer fits."""
     shape, r = space.shape, space.roles
     tile = {d: 1 for d in shape.extents}
     for dim, size in ((r.row, choice.row), (r.column, choice.column), (r.depth, choice.depth)):
         if dim:
             tile[dim] = size
-    depth, width = space.block
     stage = _stage(choice.row)
     fitted = _fitted(space, tile, choice, stage)
-    if fitted is None:
-        return None
-    copies, size = fitted
+    if not fitted:
+        yield None
+    for copies, size in fitted:
+        yield _priced(name, space, choice, swapped, tile, stage, copies, size)
+
+
+def _priced(
+    name: str,
+    space: Space,
+    choice: Choice,
+    swapped: bool,
+    tile: dict[str, int],
+    stage: int,
+    copies: tuple[int, int],
+    size: int,
+) -> PhasePlan:
+    shape, r, (depth, width) = space.shape, space.roles, space.block
     made = PhasePlan(
         name, "contract", tuple(map(describe, shape.group.computes)), space.unit, r.column, width, tile,
         dict(shape.extents), copies={"in": copies[0], "out": copies[1]},
         blocks={"depth": min(depth, choice.depth), "columns": width, "rows": stage}, split=choice.split,
         order=choice.order + ("-swapped" if swapped else ""), multicast=space.shared, lx_bytes=size,
+        kept=(key(r.weights),) if choice.taper else (), taper=choice.taper,
     )  # fmt: skip
+    if choice.filling:
+        filling = {**made.copies, "filling": min(copies[0], FILLING_COPIES)}
+        made = replace(made, blocks={**made.blocks, "filling": choice.filling}, copies=filling)
     cycles, parts = predicted(space, made, choice)
     return replace(made, cycles=cycles, parts=parts)
 
@@ -124,18 +202,35 @@ def _stage(rows: int) -> int:
 
 def _fitted(
     space: Space, tile: dict[str, int], choice: Choice, stage: int
-) -> tuple[tuple[int, int], int] | None:
-    """Copies of factors and of result stages that fit, and their bytes; None if not even one of each does."""
+) -> list[tuple[tuple[int, int], int]]:
+    """Copies of factors and of result stages that fit, and their bytes; most factors first."""
     staged = _stage_bytes(space, tile, choice, stage)
     stages = ceil(choice.row / stage)
     room, single = space.limits.lx_bytes, space.limits.copies == 1
+    found: dict[int, tuple[tuple[int, int], int]] = {}
     for copies in (1,) if single else COPIES:
         left = room - _factor_bytes(space, tile, choice, copies)
         out = min(stages, left // staged) if staged else stages
         if out >= min(1 if copies == 1 else 2, stages):
             out = 1 if single else max(1, out)
-            return (copies, out), room - left + out * staged
-    return None
+            found.setdefault(out, ((copies, out), room - left + out * staged))
+            if out >= stages or copies <= 3:
+                break
+    return list(found.values())
+
+
+def _panel_bytes(space: Space, tile: dict[str, int], choice: Choice, copies: int) -> int:
+    """Bytes of the weights' panel, of the rows' buffers of every size of tile and of the partial sums."""
+    r = space.roles
+    kinds, scale = _parts(space, r.column, choice.column)
+    total = rounded(round(space.extent(r.depth) * choice.column * scale) * itemsize(r.weights.dtype))
+    if r.rows.storage.kind != "lx":
+        listed = [(choice.taper[0], choice.filling, min(copies, FILLING_COPIES))]
+        listed += [(rows, choice.depth, copies) for rows in dict.fromkeys(choice.taper[1:])]
+        for rows, depth, most in listed:
+            times = min(most, max(0, ceil(space.extent(r.depth) / depth) - 2)) + 2
+            total += rounded(rows * depth * itemsize(r.rows.dtype)) * times * kinds
+    return total + rounded(choice.row * choice.column * itemsize(space.sums))
 
 
 def _parts(space: Space, dim: str, size: int) -> tuple[int, float]:
@@ -159,6 +254,8 @@ def _stage_bytes(space: Space, tile: dict[str, int], choice: Choice, stage: int)
 def _factor_bytes(space: Space, tile: dict[str, int], choice: Choice, copies: int) -> int:
     """Bytes of the factors' buffers (first and last depth steps have their own) and of the partial sums."""
     r, total = space.roles, 0
+    if choice.taper:
+        return _panel_bytes(space, tile, choice, copies)
     steps = trips(space, tile, (r.depth,))
     row_kinds, row_scale = _parts(space, r.row, choice.row)
     column_kinds, column_scale = _parts(space, r.column, choice.column)

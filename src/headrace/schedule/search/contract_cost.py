@@ -13,23 +13,28 @@ from headrace.schedule.phases.passes import compute_ops
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.search.multicast import distinct
-from headrace.schedule.search.pricing import rates
+from headrace.schedule.search.pricing import rates, rounding
 from headrace.schedule.search.vector import Limits, key
 from headrace.schedule.units import units
 
 BUBBLE_CYCLES = 60
-"""What a block waits beside signals when the sums of the block before are its start."""
+"""What a block waits beside latency and signals when the sums of the block right before are its start."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One candidate: extents of row, column and depth tiles, loop order, what the corelets split."""
+    """One candidate: extents of row, column and depth tiles, loop order, what the corelets split; the rows of
+    tiles in order if they are not all alike, with the weights of the whole depth kept, filled in steps of
+    `filling`.
+    """
 
     row: int
     column: int
     depth: int
     order: str
     split: str
+    taper: tuple[int, ...] = ()
+    filling: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,47 @@ def trips(space: Space, tile: dict[str, int], dims: tuple[str, ...]) -> int:
     return prod(ceil(space.extent(d) / tile[d]) for d in dims if d)
 
 
+def least_rows(space: Space) -> int:
+    """Return the rows, a power of two, whose work on a block takes as long as the block after it comes."""
+    depth, width = space.block
+    rows = _fill_cycles(space, depth, width) / _row_cycles(space, depth, width)
+    return 1 << max(0, ceil(rows) - 1).bit_length()
+
+
+def whole_cycles(space: Space) -> tuple[float, float, float]:
+    """Return the cycles device memory needs to load the rows once, the weights once, to store the results."""
+    r, rate = space.roles, rates(space.device)
+    m, n = space.extent(r.row), space.extent(r.column)
+    depth = space.extent(r.depth) * prod(space.extent(d) for d in r.outer_depth)
+    repeats = prod(space.extent(d) for d in r.outer)
+    results = [o for o in space.shape.outputs if o.storage.kind != "lx"]
+    stored = sum(m * n * itemsize(o.dtype) * space.cores for o in results) * (rate.write + rate.turnaround)
+    loads = (_loaded(space, r.rows, m * depth), _loaded(space, r.weights, n * depth))
+    return loads[0] * rate.read * repeats, loads[1] * rate.read * repeats, stored * repeats
+
+
+def least_cycles(space: Space, choice: Choice, whole: tuple[float, float, float]) -> float:
+    """Return the cycles device memory needs for a choice at least, given `whole_cycles`."""
+    rows, weights, stored = whole
+    across, down = (
+        ceil(space.extent(d) / n) for d, n in zip(_dims(space), (choice.column, choice.row), strict=True)
+    )
+    reloads = _reloads(space, choice)
+    if choice.order == "column":
+        return rows * across + weights * (down if reloads else 1) + stored
+    return weights * down + rows * (across if reloads else 1) + stored
+
+
+def covering_rows(space: Space, columns: int) -> int:
+    """Return the rows whose work on a panel of so many columns takes as long as the panel and they come."""
+    r, rate = space.roles, rates(space.device)
+    (depth, width), k = space.block, space.extent(space.roles.depth)
+    work = _row_cycles(space, depth, width) * k / depth * columns / width / space.device.corelets
+    spare = work - _loaded(space, r.rows, k) * rate.read
+    rows = space.extent(r.row)
+    return min(rows, ceil(_loaded(space, r.weights, k * columns) * rate.read / spare)) if spare > 0 else rows
+
+
 def elements(operand: Operand, tile: dict[str, int]) -> int:
     """Return the elements of an operand's tile."""
     return prod(tile[d] for d in operand.surface.dims)
@@ -63,12 +109,13 @@ def elements(operand: Operand, tile: dict[str, int]) -> int:
 
 @dataclass(frozen=True)
 class TileCost:
-    """Cycles of one tile: loads and stores of all cores, the unit's work on it, its last stage."""
+    """Cycles of one tile: loads and stores of all cores, the unit's work on it, its last stage; stages of results."""
 
     load: float
     store: float
     work: float
     last: float
+    stages: int
 
 
 def predicted(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[str, float]]:
@@ -79,7 +126,8 @@ def predicted(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dic
     of a stage is free for hold the unit up.
     """
     r = space.roles
-    rows, columns = _sizes(space, r.row, choice.row), _sizes(space, r.column, choice.column)
+    rows = list(choice.taper) or _sizes(space, r.row, choice.row)
+    columns = _sizes(space, r.column, choice.column)
     by_column = choice.order == "column"
     cache: dict[tuple[int, int, bool], TileCost] = {}
     kinds: list[tuple[TileCost, int]] = []
@@ -102,7 +150,11 @@ def _sizes(space: Space, dim: str, size: int) -> list[int]:
 
 
 def _reloads(space: Space, choice: Choice) -> bool:
-    """Whether the stationary factor is loaded again for every tile: its depth streams."""
+    """Whether the stationary factor is loaded again for every tile: its depth streams and is not kept."""
+    return not choice.taper and _streams(space, choice)
+
+
+def _streams(space: Space, choice: Choice) -> bool:
     return choice.depth < space.extent(space.roles.depth) or bool(space.roles.outer_depth)
 
 
@@ -111,25 +163,43 @@ def _tile(space: Space, plan: PhasePlan, choice: Choice, rows: int, columns: int
     depth = space.extent(r.depth) * prod(space.extent(d) for d in r.outer_depth)
     stationary, moving = (r.weights, r.rows) if choice.order == "column" else (r.rows, r.weights)
     counts = {id(r.rows): rows * depth, id(r.weights): columns * depth}
-    load = _loaded(space, moving, counts[id(moving)])
+    load = _loaded(space, moving, counts[id(moving)], choice)
     if fresh:
-        load += _loaded(space, stationary, counts[id(stationary)])
+        load += _loaded(space, stationary, counts[id(stationary)], choice)
     results = [o for o in space.shape.outputs if o.storage.kind != "lx"]
     stored = sum(rows * columns * itemsize(o.dtype) * space.cores for o in results)
     for operand in space.shape.inputs:
         if operand not in (r.rows, r.weights):
-            load += _loaded(space, operand, rows * columns if operand.surface.stride(r.row) else columns)
-    work, last = _work(space, plan, choice, rows, columns)
+            count = rows * columns if operand.surface.stride(r.row) else columns
+            load += _loaded(space, operand, count, choice)
+    filled = plan.blocks["filling"] if choice.taper and fresh else plan.blocks["depth"]
+    work, last = _work(space, plan, choice, rows, columns, min(plan.blocks["depth"], filled))
     alone = load / space.cores * rate.loader if not space.shared else 0.0
-    return TileCost(max(load * rate.read, alone), stored * (rate.write + rate.turnaround), work, last)
+    stages = max(1, ceil(rows / plan.blocks["rows"]))
+    return TileCost(max(load * rate.read, alone), stored * (rate.write + rate.turnaround), work, last, stages)
 
 
-def _loaded(space: Space, operand: Operand, count: int) -> float:
-    """Bytes of device memory all cores read for `count` elements each."""
+def _loaded(space: Space, operand: Operand, count: int, choice: Choice | None = None) -> float:
+    """Bytes of device memory all cores read for `count` elements each, in tiles of a choice."""
     if operand.storage.kind == "lx":
         return 0.0
     times = distinct(operand.surface.base, space.cores) if key(operand) in space.shared else space.cores
-    return float(count * itemsize(operand.dtype) * times)
+    waste = 1.0
+    if choice is not None:
+        r, dims = space.roles, operand.surface.dims
+        tile = {r.row: choice.row, r.column: choice.column, r.depth: choice.depth}
+        inner = dims[-1] if dims and operand.surface.stride(dims[-1]) == 1 else ""
+        extent = space.extent(inner)
+        access = space.device.memory("global").access_bytes
+        waste = rounding(
+            operand.surface.base,
+            space.cores,
+            extent,
+            tile.get(inner, extent),
+            itemsize(operand.dtype),
+            access,
+        )
+    return float(count * itemsize(operand.dtype) * times) * waste
 
 
 def _timeline(
@@ -140,19 +210,31 @@ def _timeline(
         device.cycles(device.memory("global").latency_ns) + 2 * device.unit(units(device).loader).setup_cycles
     )
     first = kinds[0][0]
-    steps = ceil(space.extent(space.roles.depth) / choice.depth)
+    steps = ceil(space.extent(space.roles.depth) / (choice.filling or choice.depth))
+    ahead = _ahead(space, plan, choice)
     fill = first.load / steps + latency
-    stages = max(1, ceil(choice.row / plan.blocks["rows"]))
-    waiting = min(1.0, plan.copies["out"] / stages)
     overlaps = plan.copies["in"] > 1
-    total, backlog = fill, 0.0
+    share = _share_of_loads(space, choice)
+    total, backlog, fetched = fill, 0.0, 0.0
     work = memory = 0.0
     for tile, count in kinds:
-        for _ in range(min(count, 2)):
-            times = 1 if count <= 2 or _ == 0 else count - 1
-            span = max(tile.work, tile.load + backlog) if overlaps else tile.work + tile.load + backlog
-            held = max(0.0, tile.store * (1 - waiting) - tile.last * stages)
+        fetched = (
+            0.0  # tiles of other sizes have buffers of their own, handed over when the last of these end
+        )
+        waiting = min(1.0, plan.copies["out"] / tile.stages)
+        for number in range(min(count, 3)):
+            times = count - 2 if number == 2 else 1
+            missing = max(0.0, tile.load - fetched)
+            busy = tile.work
+            if overlaps and tile.load and backlog:
+                stores = backlog / (1 - share)
+                parts = choice.depth / space.extent(space.roles.depth)
+                ready = (fetched + stores * share) / tile.load // parts * parts
+                busy += max(0.0, stores - tile.work * min(1.0, ready))
+            span = max(busy, missing + backlog) if overlaps else tile.work + tile.load + backlog
+            held = max(0.0, tile.store * (1 - waiting) - tile.last * tile.stages)
             total += (span + held) * times
+            fetched = min(ahead * tile.load, max(0.0, span - missing - backlog))
             backlog = tile.store * waiting
         work += tile.work * count
         memory += (tile.load + tile.store) * count
@@ -161,14 +243,36 @@ def _timeline(
     return total, {name: round(cycles, 1) for name, cycles in parts.items()}
 
 
-def _work(space: Space, plan: PhasePlan, choice: Choice, rows: int, columns: int) -> tuple[float, float]:
-    """Cycles of the unit of one corelet for a tile, and for the last stage of its rows."""
-    depth, width = plan.blocks["depth"], plan.blocks["columns"]
+def _share_of_loads(space: Space, choice: Choice) -> float:
+    """The part of the memory's time that loads get beside stores: transfers in flight share it evenly, and
+    few loads serve many cores, each of which stores for itself.
+    """
+    operand = space.roles.rows if choice.order == "column" else space.roles.weights
+    flows = distinct(operand.surface.base, space.cores) if key(operand) in space.shared else space.cores
+    return flows / (flows + space.cores)
+
+
+def _ahead(space: Space, plan: PhasePlan, choice: Choice) -> float:
+    """The part of a tile's streamed factor that the scratchpad holds in advance."""
+    steps = ceil(space.extent(space.roles.depth) / choice.depth) * prod(
+        space.extent(d) for d in space.roles.outer_depth
+    )
+    copies = plan.copies["in"]
+    if steps > 2:
+        middle = min(copies, steps - 2)
+        return min(middle, 3 + (steps - 3) % middle) / steps
+    return 1.0 if copies > 1 else 0.0
+
+
+def _work(
+    space: Space, plan: PhasePlan, choice: Choice, rows: int, columns: int, depth: int
+) -> tuple[float, float]:
+    """Cycles of the unit of one corelet for a tile in blocks of `depth`, and for its last stage of rows."""
+    width = plan.blocks["columns"]
     corelets = space.device.corelets
     per_row, fill = _row_cycles(space, depth, width), _fill_cycles(space, depth, width)
     matrix = space.device.unit(space.unit).matrix
-    swap = matrix.swap_cycles + matrix.latency_cycles if matrix is not None else 8
-    swap += 3 * space.device.signal_cycles + BUBBLE_CYCLES
+    swap = (matrix.swap_cycles if matrix is not None else 8) + space.device.signal_cycles
     count = ceil(columns / width)
     each = rows
     stage = min(rows, plan.blocks["rows"])
@@ -177,6 +281,9 @@ def _work(space: Space, plan: PhasePlan, choice: Choice, rows: int, columns: int
     else:
         each, stage_rows = ceil(rows / corelets), ceil(stage / corelets)
     stage_rows = stage if choice.split == "columns" else stage_rows
+    if count == 1:
+        latency = matrix.latency_cycles if matrix is not None else 0
+        swap += latency + 3 * space.device.signal_cycles + BUBBLE_CYCLES
     chunks = ceil(space.extent(space.roles.depth) / depth) * prod(
         space.extent(d) for d in space.roles.outer_depth
     )

@@ -67,5 +67,6 @@ def carried_over(plan: PhasePlan, source: Shape, target: Shape, name: str) -> Ph
         tile=renamed(plan.tile),
         extents=renamed(plan.extents),
         once=tuple(operands[k] for k in plan.once),
+        kept=tuple(operands[k] for k in plan.kept),
         multicast=tuple(operands[k] for k in plan.multicast),
     )

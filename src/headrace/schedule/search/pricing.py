@@ -10,6 +10,7 @@ from headrace.arch.cost import ddr_cycles
 from headrace.arch.device import Device
 from headrace.arch.routes import unicast_rate
 from headrace.schedule.graph import Linear
+from headrace.schedule.phases.linear import values
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.search.multicast import distinct
 from headrace.schedule.units import units
@@ -46,6 +47,23 @@ class Traffic:
         """Return the traffic with one more result."""
         count = elements * size * _waste(run * size)
         return replace(self, written=self.written + count * cores, written_alone=self.written_alone + count)
+
+
+@lru_cache(maxsize=4096)
+def rounding(base: Linear, cores: int, extent: int, run: int, size: int, access: int) -> float:
+    """Return bytes of device memory touched over bytes wanted.
+
+    Each of `cores` reads `extent` neighbouring elements of `size` bytes from its own base on, in runs of `run`;
+    a run is rounded out to `access` bytes. Rows of the operand are taken to begin alike.
+    """
+    touched = 0
+    starts = [value * size % access for value in values(base.const, cores)]
+    for first in range(0, extent, run):
+        length = min(run, extent - first) * size
+        for start in starts:
+            offset = (start + first * size) % access
+            touched += -(-(offset + length) // access) * access
+    return touched / (extent * size * cores) if extent else 1.0
 
 
 def _waste(run_bytes: int, access_bytes: int = 64) -> float:

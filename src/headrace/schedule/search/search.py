@@ -109,7 +109,7 @@ def _class_plan(
     part: CoreClass, device: Device, without: frozenset[str], fusing: bool, tally: Tally
 ) -> ClassPlan:
     made = class_outline(part, device, fusing)
-    room = device.memory("ct_local").size_bytes * 9 // 10
+    room = device.memory("ct_local").size_bytes * 15 // 16
     kinds = place_homes(made, room, "residency" not in without)
     homes = {v: home(made.names.values[v], kinds[v]) for v in made.homes}
     used = sum(_bytes(made, v) for v in kinds if kinds[v] == "lx")
