@@ -210,7 +210,7 @@ def _compute(
     if split is None:
         _nest(phase, part, origin, sources, targets)
         return
-    crossing = {o: buffers(phase, o, part.tile, 1)[0] for o in split.crossing}
+    crossing = {o: targets.get(o.value) or buffers(phase, o, part.tile, 1)[0] for o in split.crossing}
     front = {**targets, **{o.value: b for o, b in crossing.items()}}
     _nest(replace(phase, shape=split.front), part, origin, sources, front)
     unit = {plan.lane: plan.chunk}
