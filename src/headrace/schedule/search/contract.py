@@ -32,7 +32,7 @@ from headrace.schedule.search.vector import Limits, describe, key
 COPIES = (16, 12, 8, 6, 5, 4, 3, 2, 1)
 """Copies of streamed factors that are tried: loads issued well ahead do not wait behind stores."""
 
-FILLING_COPIES = 2
+FILLING_COPIES = 3
 """Copies of the streamed factor while a panel is filled: loads set the pace then."""
 
 STAGE_ROWS = (64, 32, 128, 16, 8, 4, 2, 1)

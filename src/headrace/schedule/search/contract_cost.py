@@ -83,9 +83,8 @@ def whole_cycles(space: Space) -> tuple[float, float, float]:
 def least_cycles(space: Space, choice: Choice, whole: tuple[float, float, float]) -> float:
     """Return the cycles device memory needs for a choice at least, given `whole_cycles`."""
     rows, weights, stored = whole
-    across, down = (
-        ceil(space.extent(d) / n) for d, n in zip(_dims(space), (choice.column, choice.row), strict=True)
-    )
+    across = ceil(space.extent(space.roles.column) / choice.column)
+    down = ceil(space.extent(space.roles.row) / choice.row)
     reloads = _reloads(space, choice)
     if choice.order == "column":
         return rows * across + weights * (down if reloads else 1) + stored
@@ -93,7 +92,7 @@ def least_cycles(space: Space, choice: Choice, whole: tuple[float, float, float]
 
 
 def covering_rows(space: Space, columns: int) -> int:
-    """Return the rows whose work on a panel of so many columns takes as long as the panel and they come."""
+    """Return the rows whose work on a panel of that many columns takes as long as both take to come."""
     r, rate = space.roles, rates(space.device)
     (depth, width), k = space.block, space.extent(space.roles.depth)
     work = _row_cycles(space, depth, width) * k / depth * columns / width / space.device.corelets
@@ -109,7 +108,7 @@ def elements(operand: Operand, tile: dict[str, int]) -> int:
 
 @dataclass(frozen=True)
 class TileCost:
-    """Cycles of one tile: loads and stores of all cores, the unit's work on it, its last stage; stages of results."""
+    """Cycles of one tile: loads and stores of all cores, work on it, its last stage; how many stages."""
 
     load: float
     store: float
@@ -228,8 +227,8 @@ def _timeline(
             busy = tile.work
             if overlaps and tile.load and backlog:
                 stores = backlog / (1 - share)
-                parts = choice.depth / space.extent(space.roles.depth)
-                ready = (fetched + stores * share) / tile.load // parts * parts
+                step = choice.depth / space.extent(space.roles.depth)
+                ready = (fetched + stores * share) / tile.load // step * step
                 busy += max(0.0, stores - tile.work * min(1.0, ready))
             span = max(busy, missing + backlog) if overlaps else tile.work + tile.load + backlog
             held = max(0.0, tile.store * (1 - waiting) - tile.last * tile.stages)

@@ -53,8 +53,8 @@ class Traffic:
 def rounding(base: Linear, cores: int, extent: int, run: int, size: int, access: int) -> float:
     """Return bytes of device memory touched over bytes wanted.
 
-    Each of `cores` reads `extent` neighbouring elements of `size` bytes from its own base on, in runs of `run`;
-    a run is rounded out to `access` bytes. Rows of the operand are taken to begin alike.
+    Each of `cores` reads `extent` neighbouring elements of `size` bytes from its own base on, in runs of
+    `run`; a run is rounded out to `access` bytes. Rows of the operand are taken to begin alike.
     """
     touched = 0
     starts = [value * size % access for value in values(base.const, cores)]

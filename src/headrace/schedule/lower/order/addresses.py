@@ -10,7 +10,7 @@ from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.schedule.buffers import Lifetime, pack
 from headrace.schedule.lower.index import Var, variables
 from headrace.schedule.lower.order.accesses import Access, accesses
-from headrace.schedule.lower.tree import Block, Buffer, Function, Loop
+from headrace.schedule.lower.tree import Block, Buffer, Function, Loop, Stage
 
 Touches = dict[Buffer, list[Access]]
 
@@ -117,8 +117,9 @@ def _number(
             numbers[here] = (at, max(at, _number(item.body, here, at, numbers) - 1))
             at, before = numbers[here][1] + 1, None
             continue
-        if before is None or item.pipeline != before:
+        pipeline = item.pipeline if isinstance(item, Stage) else None
+        if before is None or pipeline != before:
             at += 1
-        before = item.pipeline
+        before = pipeline
         numbers[here] = (at - 1, at - 1)
     return at
