@@ -20,7 +20,7 @@ REDUCED: dict[str, dict[str, Any]] = {
     "chain": {"rows": 37, "columns": 129, "cores": 4},
     "broadcast_column": {"rows": 37, "columns": 129, "cores": 4},
 }
-"""`gated_mlp` is refused as a whole (its functions run one by one); the weights of attention are rounded, so
+"""the functions of `gated_mlp` run one by one; the weights of attention are rounded, so
 a change of one unit in the last place before that is more than one after it.
 """
 

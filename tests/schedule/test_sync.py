@@ -126,6 +126,15 @@ def test_places_that_follow_each_other_alike_share_their_credits() -> None:
     ]
 
 
+def test_places_that_wait_for_later_ones_share_no_credits() -> None:
+    a, b = (Buffer(name, "f16", (8,), 1) for name in "ab")
+    writes = [touch("P", x, ZERO, ZERO, 8, True) for x in (a, b)]
+    reads = [touch("C", x, ZERO, ZERO, 8, False) for x in (b, a)]
+    block = (loop("t", 3, *writes, *reads),)
+    assert sum(e.pair == Pair("C", "P") for e in edges(block)) == 1
+    check(block)
+
+
 def test_the_next_loop_takes_over_the_credits_of_the_one_before() -> None:
     block = loop("t", 4, *streams((0,), (3,))), loop("t", 5, *streams((0,), (2,)))
     placed = place(edges(block), "P")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 Path = tuple[int, ...]
 
@@ -196,14 +197,15 @@ def _stream(
     last across all of them; None if places meet otherwise, or if a loop alone gives more credits.
 
     Wait number i of the receiver needs signal number i - lag of the sender, whichever place it belongs to, so
-    the least lag of all places is what the sender may grant in advance.
+    the least lag of all places is what the sender may grant in advance. A wait may then be for an earlier
+    place of the same iteration: what the sender does there must not need anything of the places after it.
     """
     items = _leaves(block, places, children)
     loops = [_inner(block, p, child) for p, child in children.items()]
     if items is None or None in loops or len(items) + len(loops) < 2:
         return None
     listed = sorted([*items, *(item for item in loops if item)], key=lambda item: item.receive)
-    if [item.send for item in listed] != sorted(item.send for item in listed):
+    if any(one.send >= after.receive for one, after in pairwise(listed)):
         return None
     total = sum(item.count for item in listed)
     lags = [times * total + rest for item in listed for times, rest in item.lags]
