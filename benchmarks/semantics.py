@@ -2,8 +2,8 @@
 
 A ratio divides the least of five runs or more of a kernel by the least of as many of NumPy on the whole
 tensors (same element types, f32 BLAS for f16 products), taken in turns in one process; both count this
-process's CPU time, one BLAS thread, so that other work on the machine disturbs them less. Start times are
-wall clock.
+process's CPU time, one BLAS thread, so that other work on the machine disturbs them less. The engine keeps
+the plan of the first launch, so that the least is that of a later one. Start times are wall clock.
 """
 
 from __future__ import annotations

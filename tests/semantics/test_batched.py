@@ -244,4 +244,4 @@ def test_the_tiles_of_every_listed_kernel_run_together(name):
     kernel = Kernel((FOLDER / f"{name}.mlir").read_text(), name)
     numbers = {a.name for a in kernel.arguments if a.kind == "scalar"}
     arrays = {k: v for k, v in inputs.items() if k not in numbers}
-    assert reasons(kernel, arrays, {k: v for k, v in inputs.items() if k in numbers}) == [""]
+    assert set(reasons(kernel, arrays, {k: v for k, v in inputs.items() if k in numbers})) == {""}

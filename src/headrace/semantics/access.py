@@ -186,6 +186,9 @@ def _parts(base: View | Distributed, coordinates: Sequence[Array]) -> Iterator[t
 
 
 def _inside(view: View, local: Sequence[Array]) -> Any:
+    ends = zip(local, view.sizes, strict=True)
+    if view.points is None and all(c.size and c.min() >= 0 and c.max() < n for c, n in ends):
+        return np.True_
     inside: Any = np.True_
     for coordinate, size in zip(local, view.sizes, strict=True):
         inside = inside & ((coordinate >= 0) & (coordinate < size))

@@ -81,7 +81,7 @@ def _run(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
     if reason:
         run_tiles(launch, kernel, values)
         return
-    report = Report(lx_peak_bytes=launch.report.lx_peak_bytes)
+    report = Report(lx_peak_bytes=plan.peak_bytes or 0)
     running = replace(launch, plans=known.blocks, facts=known.once, mail={}, shared={}, report=report)
     space = launch.memory.bytes
     before = [(first, space[first:end].copy()) for first, end in plan.touched.rewritten]
@@ -101,9 +101,10 @@ def _run(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
         return
     launch.report.read_bytes += report.read_bytes
     launch.report.written_bytes += report.written_bytes
-    launch.report.lx_peak_bytes = report.lx_peak_bytes
+    launch.report.lx_peak_bytes = max(launch.report.lx_peak_bytes, report.lx_peak_bytes)
     for warning in report.warnings:
         launch.report.warn(warning)
+    plan.peak_bytes = report.lx_peak_bytes if known.is_alike else None
     noted = [tape for tape in tapes if tape is not None]
     plan.is_taped = plan.is_taped and sum(len(tape.items) for tape in noted) < TAPED
     plan.tapes = [tape.items for tape in noted] if plan.is_taped else None
@@ -119,7 +120,7 @@ def _batches(running: Launch, plan: Plan, facts: Reach, tapes: list[Tape | None]
     for group in plan.groups:
         for first in range(0, len(group), plan.size):
             frame = _frame(running, group[first : first + plan.size], facts)
-            frame.stored = plan.touched.stored
+            frame.stored, frame.is_booked = plan.touched.stored, plan.peak_bytes is not None
             if plan.is_taped:
                 frame.tape = Tape(None if plan.tapes is None else plan.tapes[len(tapes)])
             tapes.append(frame.tape)

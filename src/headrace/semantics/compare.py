@@ -46,6 +46,9 @@ def compare_floats(predicate: int, a: Array, b: Array) -> Array:
     a, b = np.broadcast_arrays(widen(a), widen(b))
     if name in ("true", "false"):
         return np.full(a.shape, name == "true")
+    if name in ("oeq", "ogt", "oge", "olt", "ole", "une"):  # what IEEE comparisons say of NaN themselves
+        with np.errstate(invalid="ignore"):
+            return np.asarray(_ORDERED[name[1:]](a, b))
     unordered: Array = np.isnan(a) | np.isnan(b)
     if name in ("ord", "uno"):
         return unordered if name == "uno" else ~unordered

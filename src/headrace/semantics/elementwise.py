@@ -113,6 +113,9 @@ TESTS: dict[str, Function] = {
 }
 
 
+_NARROW = (np.float16, np.float32)
+
+
 def float_op(name: str, operands: Sequence[Array], dtype: str) -> Array:
     """The value of a float op of `EXACT`, `FUNCTIONS` or "math.fma" in element type `dtype`."""
     wide = [widen(x) for x in operands]
@@ -122,6 +125,19 @@ def float_op(name: str, operands: Sequence[Array], dtype: str) -> Array:
         exact = [x.astype(np.float64) for x in wide]
         result = fused(*exact) if name == "math.fma" else np.asarray(FUNCTIONS[name](*exact))
         return round_to(result if dtype == "f64" else result.astype(np.float32), dtype)
+
+
+def float_into(out: Array, name: str, operands: Sequence[Array], dtype: str) -> None:
+    """`float_op` with its value written to `out`, an array of that type."""
+    of = EXACT.get(name)
+    if isinstance(of, np.ufunc) and dtype in ("f16", "f32") and all(x.dtype in _NARROW for x in operands):
+        with np.errstate(all="ignore"):
+            if dtype == "f32":
+                of(*map(widen, operands), out=out)
+            else:
+                out[...] = of(*map(widen, operands))
+        return
+    out[...] = float_op(name, operands, dtype)
 
 
 def fused(a: Array, b: Array, c: Array) -> Array:

@@ -146,6 +146,20 @@ def part(view: Array, block: Block) -> Array:
     return np.asarray(view[(*box, ...)])  # the ellipsis keeps rank 0 a view
 
 
-def grid_of(block: Block) -> list[Array]:
-    """The value of every dim over a block, as open index arrays."""
-    return open_grid([s.stop - s.start for s in block], [s.start for s in block])
+class Grid(Sequence[Array]):
+    """The value of every dim over a block, as open index arrays, made when they are asked for."""
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+
+    def __len__(self) -> int:
+        return len(self._block)
+
+    def __getitem__(self, dim: Any) -> Any:
+        along = [-1 if d == dim else 1 for d in range(len(self._block))]
+        return np.arange(self._block[dim].start, self._block[dim].stop, dtype=np.int64).reshape(along)
+
+
+def grid_of(block: Block) -> Grid:
+    """The index arrays of a block."""
+    return Grid(block)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args, get_type_hints
+from functools import cache
+from typing import Any, Literal, get_args, get_type_hints
 
 from headrace.ir.diagnostics import HeadraceError
 
@@ -34,8 +35,13 @@ class Options:
 
     def __post_init__(self) -> None:
         """HeadraceError for a value that is none of a field's choices."""
-        for name, hint in get_type_hints(Options).items():
-            choices = get_args(hint)
+        for name, choices in _choices().items():
             value = getattr(self, name)
-            if choices and value not in choices:
+            if value not in choices:
                 raise HeadraceError(f"{name} cannot be '{value}'", hint=f"it is {' or '.join(choices)}")
+
+
+@cache
+def _choices() -> dict[str, tuple[Any, ...]]:
+    """The values of the fields that have a few."""
+    return {name: get_args(hint) for name, hint in get_type_hints(Options).items() if get_args(hint)}

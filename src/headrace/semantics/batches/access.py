@@ -71,8 +71,11 @@ def _loaded(tile: Tile, count: int, found: Source, is_strict: bool) -> Array:
     shape = (count, *tile.shape)
     if found.windows is None:
         values = read(tile.base, coordinates(tile), is_strict)
-        is_whole = values.shape == shape and values.flags.c_contiguous and values.flags.owndata
-        return values if is_whole else np.array(np.broadcast_to(values, shape), order="C")
+        buffer = values if values.base is None else values.base
+        is_fresh = isinstance(buffer, np.ndarray) and buffer.flags.owndata and buffer.size == values.size
+        if is_fresh and values.shape == shape and values.flags.c_contiguous:
+            return values
+        return np.array(np.broadcast_to(values, shape), order="C")
     out = (np.empty if found.is_covered else np.zeros)(shape, numpy_dtype(tile.base.dtype))
     for window in found.windows:
         out[window.rows, *window.inside] = window.memory

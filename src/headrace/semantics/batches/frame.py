@@ -37,6 +37,7 @@ class BatchFrame(Frame):
     all tiles have. `touched` is given while only addresses are followed: what each op loads or stores.
     `is_in_rows` holds while a nest runs whose first dim counts tiles. `tape` keeps what no loaded element
     decides for the next launch; `stored` are the spans of bytes that some op stores to, None for any.
+    The ledger rests while the frame `is_booked`: its peak is known.
     """
 
     tiles: Array = field(default_factory=lambda: np.zeros(1, np.int64))
@@ -46,6 +47,7 @@ class BatchFrame(Frame):
     touched: Callable[[Operation, Tile, BatchFrame], None] | None = None
     tape: Tape | None = None
     stored: Sequence[tuple[int, int]] | None = None
+    is_booked: bool = False
 
     def __setattr__(self, name: str, value: Any) -> None:
         is_rows = name == "domain" and self.is_in_rows and not isinstance(value, _Behind)

@@ -24,9 +24,7 @@ def produce(frame: BatchFrame, op: Any) -> Steps:
     number = frame.counts.get(op, 0)
     frame.counts[op] = number + 1
     future = Future(op, number, op.producer_tiles_per_group.data, op.future.type.groups.data)
-    tiles = frame.launch.tiles
-    groups = {g: set(members(future.producers, tiles, (g,))) for g in groups_of(frame, op, future.groups)}
-    mine = [[g for g, tiles in groups.items() if int(tile) in tiles] for tile in frame.tiles]
+    mine = frame.taped(lambda: _groups(frame, op, future))
     if any(len(found) > 1 for found in mine):
         raise frame.error(op, "a tile produces for several groups; groups are disjoint")
     frame.split([bool(found) for found in mine])
@@ -39,6 +37,13 @@ def produce(frame: BatchFrame, op: Any) -> Steps:
             for row, (tile, found) in enumerate(zip(frame.tiles, mine, strict=True)):
                 frame.launch.mail[op, number, found[0], int(tile)] = [v[row] for v in values]
     return [future]
+
+
+def _groups(frame: BatchFrame, op: Any, future: Future) -> list[list[int]]:
+    """For every row the groups it produces for."""
+    tiles = frame.launch.tiles
+    groups = {g: set(members(future.producers, tiles, (g,))) for g in groups_of(frame, op, future.groups)}
+    return [[g for g, tiles in groups.items() if int(tile) in tiles] for tile in frame.tiles]
 
 
 def _sources(frame: BatchFrame, op: Any, future: Future) -> list[tuple[Key, ...] | None]:
@@ -75,7 +80,7 @@ def reduce(frame: BatchFrame, op: Any) -> Steps:
     """The producers' values combined, once for all consumers of the same ones; elsewhere nothing."""
     if len(op.futures) != 1:
         raise frame.error(op, "more than one future is not supported")
-    sources = _sources(frame, op, frame.get(op.futures[0]))
+    sources = frame.taped(lambda: _sources(frame, op, frame.get(op.futures[0])))
     frame.split([-1 if s is None else len(s) for s in sources])
     if sources[0] is None:
         return [Nothing("is not delivered to this tile") for _ in op.results]
@@ -97,7 +102,7 @@ def reduce(frame: BatchFrame, op: Any) -> Steps:
 
 def consume(frame: BatchFrame, op: Any) -> Steps:
     """The value of the one producer a consumer depends on; elsewhere nothing."""
-    sources = _sources(frame, op, frame.get(op.future))
+    sources = frame.taped(lambda: _sources(frame, op, frame.get(op.future)))
     if any(s is not None and len(s) != 1 for s in sources):
         raise frame.error(op, "a consumer has not one producer")
     frame.split([s is None for s in sources])

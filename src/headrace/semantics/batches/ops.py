@@ -16,7 +16,7 @@ from headrace.semantics.batches import access, nests
 from headrace.semantics.batches.frame import BatchFrame, captured
 from headrace.semantics.compare import CONVERSIONS, convert
 from headrace.semantics.control import HANDLERS
-from headrace.semantics.elementwise import EXACT, FUNCTIONS, float_op, integer_op
+from headrace.semantics.elementwise import EXACT, FUNCTIONS, float_into, float_op, integer_op
 from headrace.semantics.frame import Empty, element_type, known_element_type
 from headrace.semantics.intrinsics import slice_reduction
 from headrace.semantics.linalg import ELEMENTWISE
@@ -86,17 +86,17 @@ def _stacked(rows: Sequence[Any]) -> Any:
 def _float(frame: BatchFrame, op: Operation) -> Sequence[Any]:
     """A float op or a conversion, in blocks when it is large: its wide intermediates then stay in a cache."""
     values = frame.arrays(op)
-    if max(v.size for v in values) <= 2 * BLOCK or not _are_alike(values):
+    if max(v.size for v in values) <= 2 * BLOCK or not _are_alike(values) or op.name in _SIMPLE:
         return SCALARS[op.name](frame, op)
     src, dst = (known_element_type(frame, op, v.type) for v in (op.operands[0], op.results[0]))
     out = np.empty(values[0].shape, numpy_dtype(dst))
     flat, into = [v.reshape(-1) for v in values], out.reshape(-1)
     for first in range(0, out.size, BLOCK):
         part = [v[first : first + BLOCK] for v in flat]
-        is_cast = op.name in CONVERSIONS
-        into[first : first + BLOCK] = (
-            convert(op.name, part[0], src, dst) if is_cast else float_op(op.name, part, dst)
-        )
+        if op.name in CONVERSIONS:
+            into[first : first + BLOCK] = convert(op.name, part[0], src, dst)
+        else:
+            float_into(into[first : first + BLOCK], op.name, part, dst)
     return [out]
 
 
@@ -106,6 +106,7 @@ def _are_alike(values: Sequence[Array]) -> bool:
 
 BLOCK = 2**15
 """Elements that a large elementwise op handles at a time."""
+_SIMPLE = {"arith.extf", "arith.truncf"}
 _FLOATS = {*EXACT, *FUNCTIONS, *(CONVERSIONS - {"arith.bitcast"})}
 
 
@@ -201,7 +202,8 @@ def _elementwise(frame: BatchFrame, op: Operation) -> Sequence[Any]:
     out = np.empty(values[0].shape, numpy_dtype(dtype))
     flat, into = [v.reshape(-1) for v in values], out.reshape(-1)
     for first in range(0, out.size, BLOCK):
-        into[first : first + BLOCK] = float_op(name, [v[first : first + BLOCK] for v in flat], dtype)
+        at = slice(first, first + BLOCK)
+        float_into(into[at], name, [v[at] for v in flat], dtype)
     return [out]
 
 

@@ -18,7 +18,7 @@ from xdsl.ir import Block, Operation
 
 from headrace.numbers.memory import Memory
 from headrace.semantics.batches.conflicts import Touched
-from headrace.semantics.batches.reach import Reach, is_inter_tile, obstacle, reach
+from headrace.semantics.batches.reach import Reach, has_known_extents, is_inter_tile, obstacle, reach
 from headrace.semantics.frame import Launch
 
 Array = np.ndarray[Any, Any]
@@ -31,7 +31,8 @@ LAUNCHES = 4
 class Plan:
     """How a launch runs: why its tiles do not run together, or their groups and what they touch.
 
-    `size` tiles of a group run at once. `tapes`, one per batch in the order they run, once it has run.
+    `size` tiles of a group run at once. Once it has run: `tapes`, one per batch in the order they run, and
+    the largest number of live bytes in a tile, if no loaded element decides it.
     """
 
     reason: str
@@ -40,17 +41,22 @@ class Plan:
     size: int
     is_in_order: bool
     tapes: list[list[Any]] | None = None
+    peak_bytes: int | None = None
     is_taped: bool = True
 
 
 @dataclass
 class Prepared:
-    """Facts about a kernel on a grid that hold for any arguments, and the plans of its last launches."""
+    """Facts about a kernel on a grid that hold for any arguments, and the plans of its last launches.
+
+    `is_alike`: which tensors live at a time, and their sizes, are the same whatever is loaded.
+    """
 
     fingerprint: list[Any]
     facts: Reach
     obstacle: str
     is_inter_tile: bool
+    is_alike: bool
     blocks: dict[Block, Any] = field(default_factory=dict)
     once: dict[tuple[str, Operation], Any] = field(default_factory=dict)
     launches: OrderedDict[Any, Plan] = field(default_factory=OrderedDict)
@@ -77,7 +83,9 @@ def prepared(launch: Launch, kernel: FuncOp) -> Prepared:
     found = shelf.get(key)
     if found is None or found.fingerprint != mark:
         facts = reach(kernel, launch.grid)
-        found = shelf[key] = Prepared(mark, facts, obstacle(kernel, facts), is_inter_tile(kernel))
+        found = shelf[key] = Prepared(
+            mark, facts, obstacle(kernel, facts), is_inter_tile(kernel), has_known_extents(kernel, facts)
+        )
     shelf.move_to_end(key)
     while len(shelf) > KERNELS:
         shelf.popitem(last=False)

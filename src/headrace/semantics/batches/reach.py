@@ -129,3 +129,9 @@ def obstacle(function: FuncOp, facts: Reach) -> str:
         if any(v not in facts.known for v in deciding):
             return f"loaded elements decide what {op.name} does"
     return ""
+
+
+def has_known_extents(function: FuncOp, facts: Reach) -> bool:
+    """Whether no loaded element is an extent, an offset or a condition outside of an op's own body."""
+    scalars = (v for op in _ops(function) for v in op.operands if str(v.type) in ("index", "i1"))
+    return all(v in facts.known for v in scalars)

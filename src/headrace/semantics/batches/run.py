@@ -29,12 +29,12 @@ def run_block(frame: BatchFrame, block: Block, arguments: Sequence[Any], targets
     plans = frame.launch.plans
     if block not in plans:
         plans[block] = [
-            (op, dead, _handler(frame, op), CONTROL.get(op.name), _is_address(frame, op))
+            (op, tuple(op.results), dead, _handler(frame, op), CONTROL.get(op.name), _is_address(frame, op))
             for op, dead in zip(block.ops, last_uses(block), strict=True)
         ]
     for name, value in zip(block.args, arguments, strict=True):
         _bind(frame, name, value)
-    for op, dead, handler, control, is_address in plans[block]:
+    for op, results, dead, handler, control, is_address in plans[block]:
         if control is not None:
             produced = yield from control(frame, op)
         elif handler is None:
@@ -45,10 +45,10 @@ def run_block(frame: BatchFrame, block: Block, arguments: Sequence[Any], targets
             produced = frame.tape.next(partial(handler, frame, op))
         else:
             produced = handler(frame, op)
-        for name, value in zip(op.results, produced, strict=True):
+        for name, value in zip(results, produced, strict=True):
             _bind(frame, name, value)
         for name in dead:
-            frame.ledger.unbind(name, frame.values.pop(name, None))  # type: ignore[attr-defined]
+            _unbind(frame, name)
     raise AssertionError("a block without a terminator")
 
 
@@ -81,7 +81,14 @@ def _is_address(frame: BatchFrame, op: Operation) -> bool:
 
 def _bind(frame: BatchFrame, name: Any, value: Any) -> None:
     frame.values[name] = value
-    frame.ledger.bind(name, value)  # type: ignore[attr-defined]
+    if not frame.is_booked:
+        frame.ledger.bind(name, value)  # type: ignore[attr-defined]
+
+
+def _unbind(frame: BatchFrame, name: Any) -> None:
+    value = frame.values.pop(name, None)
+    if not frame.is_booked:
+        frame.ledger.unbind(name, value)  # type: ignore[attr-defined]
 
 
 def _follow(frame: BatchFrame, op: Operation, handler: Any, is_address: bool) -> Sequence[Any]:
@@ -105,8 +112,8 @@ def _leave(frame: BatchFrame, last: Operation, targets: Sequence[Any]) -> list[A
         for v, t in zip(last.operands, targets, strict=False)
     ]
     assert last.parent is not None
-    for name in frame.launch.plans[last.parent][-1][1]:
-        frame.ledger.unbind(name, frame.values.pop(name, None))  # type: ignore[attr-defined]
+    for name in frame.launch.plans[last.parent][-1][2]:
+        _unbind(frame, name)
     return passed
 
 

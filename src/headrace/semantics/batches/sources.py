@@ -71,14 +71,15 @@ def loaded(tile: Tile, count: int, is_varying: bool, stored: Spans | None) -> So
     if any(start < first + memory.nbytes and first < end for start, end in stored):
         return found
     shape = (count, *tile.shape) if is_varying else tile.shape
-    return Source(found.windows, True, np.asarray(_Lender(memory.reshape(shape))))
+    lent = np.asarray(_Lender(memory.reshape(-1).view(np.uint8)))
+    return Source(found.windows, True, lent.view(memory.dtype).reshape(shape))
 
 
 class _Lender:
-    """What an array over memory that is only read is made of, so that the ledger counts it as a buffer of
+    """What an array over bytes that are only read is made of, so that the ledger counts it as a buffer of
     its own."""
 
-    def __init__(self, memory: Array) -> None:
-        self._memory = memory
-        interface = dict(memory.__array_interface__)
+    def __init__(self, content: Array) -> None:
+        self._content = content
+        interface = dict(content.__array_interface__)
         self.__array_interface__ = {**interface, "data": (interface["data"][0], True)}
