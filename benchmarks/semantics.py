@@ -70,7 +70,8 @@ Case = tuple[str, Kernel, Callable[[dict[str, Any]], Any], dict[str, Any] | None
 
 
 def _cases() -> Iterator[Case]:
-    """Label, kernel, NumPy program, arrays (None for any) and scalars."""
+    """Label, kernel, NumPy program, arrays (None for any) and scalars; every kernel of the tests is there."""
+    assert set(LISTED) == {path.stem for path in FOLDER.glob("*.mlir")}
     for label, name, extents in CASES:
         yield label, Kernel(kernel_text(name, **extents), label), DIRECT[name], None, {}
     for name, how in LISTED.items():
@@ -84,7 +85,8 @@ def listed_arrays(name: str, kernel: Kernel) -> dict[str, Any]:
     given = dict(LISTED[name].integers)
     for a in kernel.arguments_for(LISTED[name].scalars):
         if a.kind == "memory" and a.name not in given:
-            given[a.name] = random.standard_normal(a.shape, np.float32).astype(numpy_dtype(a.dtype))
+            given[a.name] = LISTED[name].scale * random.standard_normal(a.shape, np.float32)
+            given[a.name] = given[a.name].astype(numpy_dtype(a.dtype))
     size = sum(array.nbytes for array in given.values())
     assert 2**20 <= size <= 2**24, (name, size)
     return given
@@ -102,6 +104,8 @@ def measure(
     binding = bind(arguments, given, memory, 0)
     values = {**default_scalars(kernel, scalars or {}), **binding.values(arguments)}
     arrays = {**binding.outputs(memory), **(given or {}), **(scalars or {})}
+    interpret(kernel.module, memory, values)
+    _require_alike(kernel.file, binding.outputs(memory), direct(arrays), arguments)
     ours = theirs = math.inf
     done, spent = 0, 0.0
     while done < RUNS or (spent < SPENT and done < 10 * RUNS):
@@ -110,6 +114,17 @@ def measure(
         ours, theirs, done, spent = min(ours, one), min(theirs, other), done + 1, spent + one + other
     binding.release(memory)
     return ours, theirs
+
+
+def _require_alike(name: str, ours: dict[str, Any], theirs: Any, arguments: Any) -> None:
+    """Both sides computed the same, within what f16 of long sums allows; AssertionError otherwise."""
+    outs = [a.name for a in arguments if a.role in ("out", "inout")]
+    wanted = theirs if isinstance(theirs, dict) else {outs[0]: theirs}
+    assert wanted.keys() <= set(outs) and wanted, (name, outs)
+    for key, array in wanted.items():
+        a, b = ours[key].astype(np.float64), np.asarray(array, np.float64).reshape(ours[key].shape)
+        assert np.isfinite(b).all(), (name, key)
+        assert np.allclose(a, b, rtol=1e-2, atol=1e-2 * np.abs(b).max()), (name, key)
 
 
 def _seconds(run: Callable[[], Any]) -> float:

@@ -23,13 +23,15 @@ FOLDER = Path(__file__).resolve().parents[2] / "tests" / "kernels"
 
 @dataclass(frozen=True)
 class Listed:
-    """How a kernel grows, its scalars, the integers it is given, and what it computes: outputs by name."""
+    """How a kernel grows, its scalars, the integers it is given, the deviation of its floats, and what
+    it computes: outputs by name."""
 
     numbers: dict[int, int]
     direct: Callable[[Arrays], Arrays]
     words: dict[str, str] = field(default_factory=dict)
     scalars: dict[str, float] = field(default_factory=dict)
     integers: dict[str, Array] = field(default_factory=dict)
+    scale: float = 1.0
 
 
 def listed_text(name: str) -> str:
@@ -195,6 +197,9 @@ LISTED: dict[str, Listed] = {
         lambda g: {"y": g["table"][np.ix_(g["a"], g["b"])]},
         integers={"a": _ids(7, 0, 3, 3), "b": _ids(1, 6, 2, 2, 0, 7)},
     ),
+    "host_two_kernels": Listed(
+        {64: 131072, 16: 32768}, lambda g: {"t": g["x"] + g["x"], "y": g["x"] + g["x"] + np.float32(1)}
+    ),
     "indexed_add": Listed({64: 131072}, _indexed_add, integers={"ids": _ids(9, 0, 9, 3, 4, 9, 1, 0)}),
     "layernorm": Listed({16: 4096}, _layernorm, {"grid = [4]": "grid = [1024]"}),
     "matmul_2d": Listed(
@@ -236,8 +241,8 @@ LISTED: dict[str, Listed] = {
     "softmax_wide": Listed(
         {8: 1024}, lambda g: {"y": _half(_softmax(_f32(g["x"])))}, {"grid = [4]": "grid = [512]"}
     ),
-    "swiglu_1": Listed(_SWIGLU, _swiglu),
-    "swiglu_4": Listed({**_SWIGLU, 32: 256}, _swiglu),
+    "swiglu_1": Listed(_SWIGLU, _swiglu, scale=0.125),
+    "swiglu_4": Listed({**_SWIGLU, 32: 256}, _swiglu, scale=0.125),
     "tile_control": Listed({64: 524288}, _tile_control),
     "vector_add_dynamic": Listed(
         {64: 65536, 256: 262144}, lambda g: {"y": g["a"] + g["b"]}, scalars={"n": 2**21}

@@ -86,7 +86,7 @@ def _stacked(rows: Sequence[Any]) -> Any:
 def _float(frame: BatchFrame, op: Operation) -> Sequence[Any]:
     """A float op or a conversion, in blocks when it is large: its wide intermediates then stay in a cache."""
     values = frame.arrays(op)
-    if max(v.size for v in values) <= 2 * BLOCK or not _are_alike(values) or op.name in _SIMPLE:
+    if max(v.size for v in values) <= 2 * BLOCK or not _are_alike(values) or _is_one_pass(op, values):
         return SCALARS[op.name](frame, op)
     src, dst = (known_element_type(frame, op, v.type) for v in (op.operands[0], op.results[0]))
     out = np.empty(values[0].shape, numpy_dtype(dst))
@@ -106,6 +106,14 @@ def _are_alike(values: Sequence[Array]) -> bool:
 
 BLOCK = 2**15
 """Elements that a large elementwise op handles at a time."""
+
+
+def _is_one_pass(op: Operation, values: Sequence[Array]) -> bool:
+    """Whether NumPy computes the op without wide intermediates."""
+    is_wide = all(v.dtype in (np.float32, np.float64) for v in values)
+    return op.name in _SIMPLE or (is_wide and isinstance(EXACT.get(op.name), np.ufunc))
+
+
 _SIMPLE = {"arith.extf", "arith.truncf"}
 _FLOATS = {*EXACT, *FUNCTIONS, *(CONVERSIONS - {"arith.bitcast"})}
 
