@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.schedule import timed_cycles
 
 import headrace
 from headrace.runtime.smoke import VECTOR_ADD
@@ -80,3 +81,12 @@ def test_launches_at_other_aligned_addresses_share_their_timing() -> None:
         memory.allocate(128)  # shifts the next arguments by one granule
         launch(program, {name: memory.allocate(1024) for name in names}, memory)
     assert len(program.timings) == 1
+
+
+def test_from_effort_two_on_the_best_plans_are_simulated_and_the_fastest_is_taken() -> None:
+    kernel = headrace.load("examples/kernels/matmul_bias_gelu.mlir")
+    program = kernel.compile("spyre", effort=2)
+    tried = [a["simulated_cycles"] for a in program.plan["alternatives"] if a["simulated_cycles"] is not None]
+    assert program.plan["simulated"] == 1 + len(tried) > 1
+    assert timed_cycles(program) <= min(tried)
+    assert kernel.compile("spyre").plan["simulated"] == 0

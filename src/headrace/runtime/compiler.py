@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from headrace.arch.device import Device
@@ -66,7 +67,9 @@ def _from_ktir(kernel: Kernel, device: Device, options: Options) -> Program:
 
     _require_scalars(kernel.arguments, options.scalars)
     plan = Plan.from_json(json.dumps(options.plan)) if options.plan is not None else None
-    request = Request(options.scalars, kernel.function, frozenset(options.without), options.effort, plan)
+    without = frozenset(options.without)
+    simulate = partial(_cycles, device=device, scalars=options.scalars)
+    request = Request(options.scalars, kernel.function, without, options.effort, plan, simulate)
     compiled = compile_module(kernel.module, device, request)
     return Program(
         name=compiled.graph.name,
@@ -82,6 +85,15 @@ def _from_ktir(kernel: Kernel, device: Device, options: Options) -> Program:
         file=kernel.file,
         meta={"reduction_terms": compiled.reduction_terms},
     )
+
+
+def _cycles(dfir: Any, device: Device, scalars: Mapping[str, float | int]) -> float:
+    """Simulated cycles of a DFIR module whose arrays start at aligned addresses."""
+    from headrace.machine.decode import decode
+    from headrace.machine.timing import time as simulated
+
+    image = decode(dfir, device)
+    return simulated(image, {a.name: scalars.get(a.name, 0) for a in image.arguments}, device).cycles
 
 
 def _from_ktdf(kernel: Kernel, device: Device) -> Program:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import prod
+from math import inf, prod
 from typing import Any
 
 from headrace.arch.cost import Work
 from headrace.arch.device import Device
+from headrace.ir.diagnostics import HeadraceError
 from headrace.schedule.build import build
 from headrace.schedule.graph import Compute, Loop, Statement, TileGraph
 from headrace.schedule.lower import lower
@@ -22,9 +23,9 @@ from headrace.schedule.types import require_types
 class Request:
     """What the caller asks of the scheduler.
 
-    `scalars` are the values of scalar arguments by name (the schedule is made for them), `without` the
-    names of
-    optimisations to leave out, `effort` 0..3 the search budget, `plan` a plan to replay instead of searching.
+    `scalars` are the values of scalar arguments by name (the schedule is made for them), `without` the names
+    of optimisations to leave out, `effort` 0..3 the search budget, `plan` a plan to replay instead of
+    searching, `simulate` the cycles of a DFIR module, asked for the best few plans from effort 2 on.
     """
 
     scalars: Mapping[str, float | int] = field(default_factory=dict)
@@ -32,7 +33,7 @@ class Request:
     without: frozenset[str] = frozenset()
     effort: int = 1
     plan: Plan | None = None
-    simulate: Callable[..., float] | None = None
+    simulate: Callable[[Any], float] | None = None
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,24 @@ def compile_module(module: Any, device: Device, request: Request) -> Compiled:
     """Schedule one function of a KTIR module; HeadraceError says what cannot be scheduled, where, and why."""
     graph = model(module, device, scalars=request.scalars, function=request.function)
     require_types(graph, device)
-    plan = request.plan or search(graph, device, request, simulate=request.simulate)
+    plan = request.plan or search(graph, device, request, simulate=_simulation(graph, device, request))
     ktdf = build(graph, plan, device)
     return Compiled(graph, plan, ktdf, lower(ktdf, device))
+
+
+def _simulation(graph: TileGraph, device: Device, request: Request) -> Callable[[Plan], float] | None:
+    """The cycles of a plan of this graph; one that cannot be lowered takes for ever."""
+    simulate = request.simulate
+    if simulate is None:
+        return None
+
+    def cycles(plan: Plan) -> float:
+        try:
+            return simulate(lower(build(graph, plan, device), device))
+        except HeadraceError:
+            return inf
+
+    return cycles
 
 
 def _terms(body: tuple[Statement, ...], trips: int) -> int:
