@@ -22,7 +22,7 @@ def matmul(m: int, k: int, n: int, grid: Grid = (4, 8), k_step: int | None = Non
         t.store(narrow, c, [row, column], part)
 
     comment = f"// c = a b; a: [{m}, {k}], b: [{k}, {n}], c: [{m}, {n}], f16 with f32 accumulation."
-    return _over_tiles(t, "matmul", "a b c", (m, n), grid, build, comment)
+    return over_tiles(t, "matmul", "a b c", (m, n), grid, build, comment)
 
 
 def matmul_bias_gelu(m: int, k: int, n: int, grid: Grid = (4, 8), k_step: int | None = None) -> str:
@@ -50,7 +50,7 @@ def matmul_bias_gelu(m: int, k: int, n: int, grid: Grid = (4, 8), k_step: int | 
         t.store(t.generic(ins, part, "f16", body), y, [row, column], part)
 
     comment = f"// y = gelu(x w + b); x: [{m}, {k}], w: [{k}, {n}], b: [{n}], y: [{m}, {n}], f16."
-    return _over_tiles(t, "matmul_bias_gelu", "x w b y", (m, n), grid, build, comment)
+    return over_tiles(t, "matmul_bias_gelu", "x w b y", (m, n), grid, build, comment)
 
 
 def product_tile(
@@ -81,7 +81,7 @@ def product_tile(
     return step(t.index(whole), k - whole, acc) if k > whole else acc
 
 
-def _over_tiles(t: Text, name: str, args: str, shape: Grid, grid: Grid, build: Build, comment: str) -> str:
+def over_tiles(t: Text, name: str, args: str, shape: Grid, grid: Grid, build: Build, comment: str) -> str:
     real = over_grid(t, shape, grid, build)
     return t.module(name, ", ".join(f"%{arg}: index" for arg in args.split()), real, comment)
 

@@ -81,7 +81,7 @@ class Queue:
             missing -= n
             if not chunk.left:
                 self.chunks.popleft()
-        return _joined(pieces)
+        return self.joined(pieces)
 
     def _regrouped(self, steps: int, count: int) -> list[Array]:
         """Rounds of `count` out of chunks of single messages, or message by message."""
@@ -92,7 +92,7 @@ class Queue:
             if not chunk.left:
                 self.chunks.popleft()
             return [part[:, first + j : first + steps * count : count] for j in range(count)]
-        return _joined([self._single(count) for _ in range(steps)])
+        return self.joined([self._single(count) for _ in range(steps)])
 
     def _single(self, count: int) -> list[Array]:
         """One round, message by message."""
@@ -106,6 +106,20 @@ class Queue:
                 self.chunks.popleft()
         return out
 
+    def joined(self, pieces: list[list[Array]]) -> list[Array]:
+        """Rounds one after the other as one array per place."""
+        if len(pieces) == 1:
+            return pieces[0]
+        for j, first in enumerate(pieces[0]):
+            for piece in pieces[1:]:
+                if piece[j].shape[2:] != first.shape[2:] or piece[j].dtype != first.dtype:
+                    raise fault("fifo", "messages of different types where one loop expects one type")
+        return [self.concatenated(column) for column in zip(*pieces, strict=True)]
+
+    def concatenated(self, parts: Sequence[Array]) -> Array:
+        """Messages one after the other along the iteration axis."""
+        return np.concatenate(parts, axis=1)
+
     def split(self, senders: int) -> list[Queue]:
         """One queue per sender, with the messages it has sent."""
         out = [Queue([0]) for _ in range(senders)]
@@ -115,16 +129,6 @@ class Queue:
                 queue.chunks.append(Chunk(parts, chunk.steps, chunk.taken))
                 queue.available += chunk.left
         return out
-
-
-def _joined(pieces: list[list[Array]]) -> list[Array]:
-    if len(pieces) == 1:
-        return pieces[0]
-    for j, first in enumerate(pieces[0]):
-        for piece in pieces[1:]:
-            if piece[j].shape[2:] != first.shape[2:] or piece[j].dtype != first.dtype:
-                raise fault("fifo", "messages of different types where one loop expects one type")
-    return [np.concatenate(column, axis=1) for column in zip(*pieces, strict=True)]
 
 
 def checked(

@@ -38,27 +38,35 @@ def _float(_: Any, x: Any) -> Any:
     return types.float64(types.int64), generate
 
 
+@intrinsic
+def _fma(_: Any, a: Any, b: Any, c: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return types.float64(types.float64, types.float64, types.float64), generate
+
+
 @register_jitable
 def _exp(x: float) -> float:
     """e^x in f64, relative error some 1e-16, for any x that is not NaN; beyond ±700 as at the end."""
     x = min(max(x, -700.0), 700.0)
-    shifted = x * _LOG2E + _ROUND
+    shifted = _fma(x, _LOG2E, _ROUND)
     n = shifted - _ROUND
-    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
+    r = _fma(n, -_LN2_LOW, _fma(n, -_LN2_HIGH, x))
     p = 1.6059043836821613e-10
-    p = p * r + 2.08767569878681e-09
-    p = p * r + 2.505210838544172e-08
-    p = p * r + 2.755731922398589e-07
-    p = p * r + 2.7557319223985893e-06
-    p = p * r + 2.48015873015873e-05
-    p = p * r + 0.0001984126984126984
-    p = p * r + 0.001388888888888889
-    p = p * r + 0.008333333333333333
-    p = p * r + 0.041666666666666664
-    p = p * r + 0.16666666666666666
-    p = p * r + 0.5
-    p = p * r + 1.0
-    p = p * r + 1.0
+    p = _fma(p, r, 2.08767569878681e-09)
+    p = _fma(p, r, 2.505210838544172e-08)
+    p = _fma(p, r, 2.755731922398589e-07)
+    p = _fma(p, r, 2.7557319223985893e-06)
+    p = _fma(p, r, 2.48015873015873e-05)
+    p = _fma(p, r, 0.0001984126984126984)
+    p = _fma(p, r, 0.001388888888888889)
+    p = _fma(p, r, 0.008333333333333333)
+    p = _fma(p, r, 0.041666666666666664)
+    p = _fma(p, r, 0.16666666666666666)
+    p = _fma(p, r, 0.5)
+    p = _fma(p, r, 1.0)
+    p = _fma(p, r, 1.0)
     return _float(_bits(p) + (_bits(shifted) << 52))  # type: ignore[no-any-return]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from headrace.machine.execute.blas import single_threaded
 from headrace.machine.execute.exchange import Queue
 from headrace.machine.execute.faults import Fault
 from headrace.machine.execute.handlers import HANDLERS
+from headrace.machine.execute.tape import played, took
 from headrace.machine.execute.team import Frame, Team, new_team, partition, singles
 from headrace.machine.image import (
     Box,
@@ -50,9 +52,15 @@ def execute(
     Raises HeadraceError for a deadlock (saying who waits for whom), messages or signals left over, messages
     of the wrong type, accesses outside a view or memory, and indices that name no row.
     """
+    values = named(image, scalars)
+    if scratch is None:
+        with single_threaded(), np.errstate(all="ignore"):
+            if played(image, memory, values):
+                return Result()
     pads = scratch or borrow(image)
+    start = time.perf_counter()
     try:
-        run = Execution(image, memory, named(image, scalars), pads)
+        run = Execution(image, memory, values, pads)
         with single_threaded(), np.errstate(all="ignore"):
             for schedule in image.schedules:
                 run.schedule(schedule)
@@ -60,6 +68,7 @@ def execute(
     finally:
         if scratch is None:
             give_back(pads)
+            took(image, time.perf_counter() - start)
 
 
 def named(image: Image, scalars: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,306 @@
+"""Runs an image on arrays that have addresses but no bytes, and writes down what would be computed.
+
+Every array of such a run lies in memory that is reserved and never touched, so views, slices and queues work
+as always, and the address of an array says which bytes it stands for. Copies are looked through: what reads
+the target of a copy reads its source instead, as long as nobody has written to that in between. The copies
+themselves stay on the tape until it is known that nobody needs them (`tape.py`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from headrace.machine.execute import vectors
+from headrace.machine.execute.access import Access
+from headrace.machine.execute.tape.views import Array, Copied, NotRecordable, View, paired, through
+from headrace.numbers.memory import Memory
+
+DEVICE, LX, VALUES, CONSTANTS = 0, 1, 2, 3
+_VALUES_BYTES = 1 << 38
+_MOST_OPS = 20_000
+_ALIGNMENT = 64
+
+Kernel = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Op:
+    """`out` from `inputs`; `function` is a name of the compiled machine, or `kernel` does it on arrays.
+
+    `needs`: the ops whose results it reads. A `move` has one input of as many elements as `out`.
+    """
+
+    function: str
+    out: View
+    inputs: tuple[View, ...]
+    needs: tuple[int, ...]
+    kernel: Kernel | None = None
+    copied: Copied | None = None
+
+
+@dataclass
+class _Write:
+    """Bytes written by an op: those between `low` and `high` of the owners in between."""
+
+    op: int
+    low: int
+    high: int
+    first_owner: int
+    last_owner: int
+    is_whole: bool
+
+    def meets(self, other: _Write) -> bool:
+        return (
+            self.low < other.high
+            and other.low < self.high
+            and self.first_owner <= other.last_owner
+            and other.first_owner <= self.last_owner
+        )
+
+    def covers(self, other: _Write) -> bool:
+        return (
+            self.is_whole
+            and self.low <= other.low
+            and other.high <= self.high
+            and self.first_owner <= other.first_owner
+            and other.last_owner <= self.last_owner
+        )
+
+
+@dataclass
+class Recorder:
+    """The tape so far. Regions: device memory, scratchpads, values (each written once), constants, files."""
+
+    device_bytes: int
+    lx_bytes: int
+    lx_size: int
+    registers: dict[str, tuple[int, int]]
+    ops: list[Op] = field(default_factory=list)
+    constants: bytearray = field(default_factory=bytearray)
+
+    def __post_init__(self) -> None:
+        sizes = [self.device_bytes, self.lx_bytes, _VALUES_BYTES, 1 << 30]
+        self.owner_sizes = [0, self.lx_size, 0, 0]
+        for total, size in self.registers.values():
+            sizes.append(total)
+            self.owner_sizes.append(size)
+        self.memories = [Memory(size) for size in sizes]
+        starts = [int(m.bytes.__array_interface__["data"][0]) for m in self.memories]
+        order = sorted(range(len(starts)), key=starts.__getitem__)
+        self._starts, self._order = [starts[k] for k in order], order
+        self._origin = starts
+        self._history: list[list[_Write]] = [[] for _ in sizes]
+        self._live: list[list[_Write]] = [[] for _ in sizes]
+        self._value_starts: list[int] = []
+        self._value_ops: list[int] = []
+        self._next = 0
+        self._known: dict[Any, tuple[int, Array]] = {}
+
+    # ---- arrays and views ----------------------------------------------------------------------------------
+    def view(self, array: Array) -> View:
+        """The bytes an array stands for; NotRecordable for one that lies anywhere else."""
+        address = int(array.__array_interface__["data"][0])
+        k = bisect_right(self._starts, address) - 1
+        if k < 0:
+            raise NotRecordable
+        region = self._order[k]
+        offset = address - self._origin[region]
+        if offset >= self.memories[region].size_bytes:
+            raise NotRecordable
+        strides = tuple(0 if n == 1 else s for n, s in zip(array.shape, array.strides, strict=True))
+        return View(region, offset, array.shape, strides, array.dtype)
+
+    def new(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """A value that an op is about to write."""
+        size = -(-prod(shape) * dtype.itemsize // _ALIGNMENT) * _ALIGNMENT or _ALIGNMENT
+        if self._next + size > _VALUES_BYTES:
+            raise NotRecordable
+        out = np.ndarray(shape, dtype, self.memories[VALUES].bytes, self._next)
+        self._value_starts.append(self._next)
+        self._value_ops.append(len(self.ops))
+        self._next += size
+        return out
+
+    def value_of(self, view: View) -> tuple[int, int]:
+        """(start of the value a view lies in, the op that makes it)."""
+        k = bisect_right(self._value_starts, view.offset) - 1
+        return self._value_starts[k], self._value_ops[k]
+
+    def constant(self, array: Array) -> Array:
+        """The stand-in of an array whose bytes never change; broadcast axes stay so."""
+        stored = array[tuple(slice(0, 1) if s == 0 else slice(None) for s in array.strides)]
+        offset = len(self.constants)
+        raw = np.ascontiguousarray(stored).tobytes()
+        self.constants += raw + bytes(-len(raw) % _ALIGNMENT)
+        if len(self.constants) > self.memories[CONSTANTS].size_bytes:
+            raise NotRecordable
+        fake = np.ndarray(stored.shape, array.dtype, self.memories[CONSTANTS].bytes, offset)
+        return np.broadcast_to(fake, array.shape)
+
+    # ---- what is read, what is written -------------------------------------------------------------------
+    def _extent(self, view: View, op: int) -> _Write:
+        low, high = view.ends
+        size = self.owner_sizes[view.region]
+        if not size:
+            whole = prod(view.shape) * view.dtype.itemsize == high - low
+            return _Write(op, low, high, 0, 0, whole)
+        first, last = low // size, (high - 1) // size
+        inner_low = inner_high = view.offset % size
+        count, inside = 1, 1
+        for n, s in zip(view.shape, view.strides, strict=True):
+            if n == 1 or s == 0:
+                continue
+            if s % size == 0:
+                count *= n
+                continue
+            inside *= n
+            inner_low += min(0, (n - 1) * s)
+            inner_high += max(0, (n - 1) * s)
+        inner_high += view.dtype.itemsize
+        if inner_low < 0 or inner_high > size:
+            raise NotRecordable
+        is_whole = count == last - first + 1 and inside * view.dtype.itemsize == inner_high - inner_low
+        return _Write(op, inner_low, inner_high, first, last, is_whole)
+
+    def _is_unchanged(self, view: View, since: int) -> bool:
+        """Whether no op after `since` writes to the bytes of a view."""
+        if view.region in (VALUES, CONSTANTS):
+            return True
+        extent = self._extent(view, 0)
+        for write in reversed(self._history[view.region]):
+            if write.op <= since:
+                return True
+            if write.meets(extent):
+                return False
+        return True
+
+    def _is_apart(self, view: View, target: View | None) -> bool:
+        """Whether no byte of a view is one of the target's."""
+        if target is None or view.region != target.region or view.region in (VALUES, CONSTANTS):
+            return True
+        return not self._extent(view, 0).meets(self._extent(target, 0))
+
+    def resolve(
+        self, view: View, may_split: bool, target: View | None = None
+    ) -> tuple[View, tuple[int, ...]]:
+        """Where the bytes of a view come from now, looking through copies; the ops that have to be run.
+
+        What is written to `target` in the same op is not read from there.
+        """
+        if view.region in (DEVICE, CONSTANTS):
+            return view, ()
+        if view.region == VALUES:
+            makers = [self._value_ops[bisect_right(self._value_starts, view.offset) - 1]]
+        else:
+            extent = self._extent(view, 0)
+            makers = [w.op for w in self._live[view.region] if w.meets(extent)]
+            if not makers:
+                raise NotRecordable
+        if len(makers) == 1 and (copied := self.ops[makers[0]].copied) is not None:
+            source = through(copied, view, may_split)
+            if (
+                source is not None
+                and self._is_unchanged(source, makers[0])
+                and self._is_apart(source, target)
+            ):
+                return self.resolve(source, may_split, target)
+        return view, tuple(makers)
+
+    def add(
+        self,
+        function: str,
+        out: Array,
+        inputs: Sequence[Array],
+        kernel: Kernel | None = None,
+        key: Any = None,
+    ) -> Array:
+        """Writes down one op; with a `key`, an earlier one on the same bytes serves again."""
+        may_split = function == "move" or key is not None
+        target = self.view(out)
+        found = [self.resolve(self.view(x), may_split, target) for x in inputs]
+        if not all(self._is_apart(v, target) for v, _ in found):
+            raise NotRecordable
+        views = tuple(v for v, _ in found)
+        needs = tuple({op for _, ops in found for op in ops})
+        if key is not None:
+            known = self._known.get((key, function, views, out.shape, out.dtype))
+            if known is not None and all(self._is_unchanged(v, known[0]) for v in views):
+                self._value_starts.pop()
+                self._value_ops.pop()
+                return known[1]
+            self._known[key, function, views, out.shape, out.dtype] = len(self.ops), out
+        copied = paired(target, views[0]) if function == "move" else None
+        self._append(Op(function, target, views, needs, kernel, copied))
+        return out
+
+    def _append(self, op: Op) -> None:
+        if len(self.ops) >= _MOST_OPS:
+            raise NotRecordable
+        number = len(self.ops)
+        self.ops.append(op)
+        region = op.out.region
+        if region == VALUES:
+            return
+        write = self._extent(op.out, number)
+        self._history[region].append(write)
+        if region != DEVICE:
+            self._live[region] = [w for w in self._live[region] if not write.covers(w)]
+            self._live[region].append(write)
+
+
+class RecordedAccess(Access):
+    """An access whose loads and stores go on the tape."""
+
+    recorder: Recorder
+
+    def load(self, env: Sequence[Any], shape: tuple[int, ...], trips: Sequence[int] = ()) -> Array:
+        """A value with the bytes of the box now, [instance, steps, *shape]."""
+        views, is_joint = self._views(env, trips)
+        times, run = self.shape(env)
+        steps = prod((*trips, *times))
+        if prod(run) != prod(shape) or not is_joint:
+            raise NotRecordable
+        out = self.recorder.new((self.count, steps, *shape), self.dtype)
+        return self.recorder.add("move", out, [views[0]])
+
+    def store(self, env: Sequence[Any], data: Array, trips: Sequence[int] = ()) -> None:
+        """Writes an array of shape [instance, steps, *vector]; lanes beyond the run are dropped."""
+        views, is_joint = self._views(env, trips)
+        times, run = self.shape(env)
+        steps, size = prod((*trips, *times)), prod(run)
+        if not is_joint:
+            raise NotRecordable
+        rows = np.broadcast_to(data, (self.count, steps, *data.shape[2:]))
+        if size != prod(data.shape[2:]):
+            if rows.ndim != 3 or size > rows.shape[-1]:
+                raise NotRecordable
+            rows = rows[..., :size]
+        self.recorder.add("move", views[0], [rows])
+
+    def copy_to(self, target: Access, env: Sequence[Any], lanes: int) -> None:
+        """Moves every vector of this box to `target`."""
+        assert isinstance(target, RecordedAccess)
+        source, one = self._views(env)
+        goal, other = target._views(env)
+        if not (one and other) or source[0].size != goal[0].size:
+            raise NotRecordable
+        self.recorder.add("move", goal[0], [source[0]])
+
+    def _views(self, env: Sequence[Any], trips: Sequence[int] = ()) -> tuple[list[Array], bool]:
+        if not self.is_linear:
+            raise NotRecordable
+        views, is_joint = self.views(env, trips)
+        if any(v.size == 0 for v in views):
+            raise NotRecordable
+        return views, is_joint
+
+
+def lead_of(arrays: Sequence[Array]) -> tuple[int, ...]:
+    """The leading axes of what comes from these arrays."""
+    return np.broadcast_shapes((1, 1), *(a.shape[: vectors.LEAD] for a in arrays))

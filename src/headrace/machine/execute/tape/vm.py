@@ -1,0 +1,352 @@
+"""The compiled machine: runs tables of instructions on raw addresses; import it only when a tape is played.
+
+A row is [function, n0, n1, n2, n3, n, then of result, first and second operand: address, strides of the five
+dimensions in bytes]. The innermost dimension is contiguous, or has stride 0 in an operand. Every function
+computes what the functions of `arithmetic.py` do: f16 in f32 with one rounding an op, sums of rows in the
+order of NumPy's pairwise summation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import carray, types
+from numba.core import cgutils
+from numba.extending import intrinsic, register_jitable
+
+from headrace.machine.execute.functions import _exp
+from headrace.machine.execute.half import _extend, _truncate, compiled
+
+LEVELS = 8
+LONGEST_SUM = 128 << 6
+"""Elements that halving so often surely brings to 128, although halves are rounded to eights."""
+
+
+@intrinsic
+def _pointer(_: Any, address: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.int64), generate
+
+
+@intrinsic
+def _as_int(_: Any, x: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(32))
+
+    return types.int32(types.float32), generate
+
+
+@intrinsic
+def _as_float(_: Any, x: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.FloatType())
+
+    return types.float32(types.int32), generate
+
+
+@intrinsic
+def _move(_: Any, target: Any, source: Any, size: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        to, start = (builder.inttoptr(x, cgutils.voidptr_t) for x in arguments[:2])
+        cgutils.raw_memmove(builder, to, start, arguments[2], 1)
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def _sum_exactly_128(_: Any, address: Any) -> Any:
+    """What `_sum_128` gives for 128 elements, eight at a time."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(ir.FloatType(), 8)
+        start = builder.inttoptr(arguments[0], kind.as_pointer())
+        total = builder.load(start, align=4)
+        for k in range(1, 16):
+            part = builder.gep(start, [ir.Constant(ir.IntType(64), k)])
+            total = builder.fadd(total, builder.load(part, align=4))
+        lanes = [builder.extract_element(total, ir.Constant(ir.IntType(32), k)) for k in range(8)]
+        while len(lanes) > 1:
+            lanes = [builder.fadd(a, b) for a, b in zip(lanes[::2], lanes[1::2], strict=True)]
+        return lanes[0]
+
+    return types.float32(types.int64), generate
+
+
+@register_jitable
+def _f32(address: int, n: int) -> Any:
+    return carray(_pointer(address), n, np.float32)
+
+
+@register_jitable
+def _u16(address: int, n: int) -> Any:
+    return carray(_pointer(address), n, np.uint16)
+
+
+# ---- scalar functions --------------------------------------------------------------------------------------
+@numba.njit(error_model="numpy")
+def _add(a: Any, b: Any) -> Any:
+    return a + b
+
+
+@numba.njit(error_model="numpy")
+def _sub(a: Any, b: Any) -> Any:
+    return a - b
+
+
+@numba.njit(error_model="numpy")
+def _mul(a: Any, b: Any) -> Any:
+    return a * b
+
+
+@numba.njit(error_model="numpy")
+def _div(a: Any, b: Any) -> Any:
+    return a / b
+
+
+@numba.njit(error_model="numpy")
+def _max(a: Any, b: Any) -> Any:
+    greater = a if a > b else b
+    same = _as_float(_as_int(a) & _as_int(b))
+    found = same if a == b else greater
+    return a + b if (a != a) | (b != b) else found
+
+
+@numba.njit(error_model="numpy")
+def _min(a: Any, b: Any) -> Any:
+    lesser = a if a < b else b
+    same = _as_float(_as_int(a) | _as_int(b))
+    found = same if a == b else lesser
+    return a + b if (a != a) | (b != b) else found
+
+
+# ---- loops over contiguous elements ------------------------------------------------------------------------
+def _binary_f32(f: Any) -> Any:
+    """The loop of a function of two operands, either of which may be one element."""
+
+    @numba.njit(error_model="numpy")
+    def loop(o: int, a: int, b: int, n: int, sa: int, sb: int) -> None:
+        out = _f32(o, n)
+        if sa != 0 and sb != 0:
+            x, y = _f32(a, n), _f32(b, n)
+            for k in range(n):
+                out[k] = f(x[k], y[k])
+        elif sa != 0:
+            x, y0 = _f32(a, n), _f32(b, 1)[0]
+            for k in range(n):
+                out[k] = f(x[k], y0)
+        elif sb != 0:
+            x0, y = _f32(a, 1)[0], _f32(b, n)
+            for k in range(n):
+                out[k] = f(x0, y[k])
+        else:
+            z = f(_f32(a, 1)[0], _f32(b, 1)[0])
+            for k in range(n):
+                out[k] = z
+
+    return loop
+
+
+def _binary_f16(f: Any) -> Any:
+    """The loop of a function of two operands, either of which may be one element."""
+
+    @numba.njit(error_model="numpy")
+    def loop(o: int, a: int, b: int, n: int, sa: int, sb: int) -> None:
+        out = _u16(o, n)
+        if sa != 0 and sb != 0:
+            x, y = _u16(a, n), _u16(b, n)
+            for k in range(n):
+                out[k] = _truncate(f(_extend(x[k]), _extend(y[k])))
+        elif sa != 0:
+            x, y0 = _u16(a, n), _extend(_u16(b, 1)[0])
+            for k in range(n):
+                out[k] = _truncate(f(_extend(x[k]), y0))
+        elif sb != 0:
+            x0, y = _extend(_u16(a, 1)[0]), _u16(b, n)
+            for k in range(n):
+                out[k] = _truncate(f(x0, _extend(y[k])))
+        else:
+            z = _truncate(f(_extend(_u16(a, 1)[0]), _extend(_u16(b, 1)[0])))
+            for k in range(n):
+                out[k] = z
+
+    return loop
+
+
+_add_f32 = _binary_f32(_add)
+_sub_f32 = _binary_f32(_sub)
+_mul_f32 = _binary_f32(_mul)
+_div_f32 = _binary_f32(_div)
+_max_f32 = _binary_f32(_max)
+_min_f32 = _binary_f32(_min)
+_add_f16 = _binary_f16(_add)
+_sub_f16 = _binary_f16(_sub)
+_mul_f16 = _binary_f16(_mul)
+_div_f16 = _binary_f16(_div)
+_max_f16 = _binary_f16(_max)
+_min_f16 = _binary_f16(_min)
+
+
+@numba.njit(error_model="numpy")
+def _widen(o: int, a: int, n: int) -> None:
+    out, x = _f32(o, n), _u16(a, n)
+    for k in range(n):
+        out[k] = _extend(x[k])
+
+
+@numba.njit(error_model="numpy")
+def _narrow(o: int, a: int, n: int) -> None:
+    out, x = _u16(o, n), _f32(a, n)
+    for k in range(n):
+        out[k] = _truncate(x[k])
+
+
+@numba.njit(error_model="numpy")
+def _exponential(o: int, a: int, n: int) -> None:
+    out, x = _f32(o, n), _f32(a, n)
+    for k in range(n):
+        v = np.float64(x[k])
+        y = _exp(v)
+        out[k] = np.float32(v if v != v else y)
+
+
+@numba.njit(error_model="numpy")
+def _negative(o: int, a: int, n: int) -> None:
+    out, x = _f32(o, n), _f32(a, n)
+    for k in range(n):
+        out[k] = -x[k]
+
+
+@numba.njit(error_model="numpy")
+def _row_max(o: int, a: int, n: int) -> None:
+    """As ordered integers, which LLVM turns into vector code; NaN where there is one, +0 above -0."""
+    x = carray(_pointer(a), n, np.int32)
+    most, strange = np.int32(-(1 << 31)), np.int32(0)
+    for k in range(n):
+        i = x[k]
+        key = i ^ ((i >> np.int32(31)) & np.int32(0x7FFFFFFF))
+        most = max(most, key)
+        strange |= np.int32((i & np.int32(0x7FFFFFFF)) > np.int32(0x7F800000))
+    found = _as_float(most ^ ((most >> np.int32(31)) & np.int32(0x7FFFFFFF)))
+    _f32(o, 1)[0] = np.float32(np.nan) if strange != 0 else found
+
+
+@numba.njit(error_model="numpy")
+def _sum_128(address: int, first: int, n: int) -> Any:
+    """Eight partial sums, as NumPy has them below 129 elements."""
+    if n == 128:
+        return _sum_exactly_128(address + 4 * first)
+    x = _f32(address + 4 * first, n)
+    first = 0
+    if n < 8:
+        few = np.float32(-0.0)
+        for k in range(first, first + n):
+            few += x[k]
+        return few
+    r0, r1, r2, r3 = x[first], x[first + 1], x[first + 2], x[first + 3]
+    r4, r5, r6, r7 = x[first + 4], x[first + 5], x[first + 6], x[first + 7]
+    end = first + n - n % 8
+    for k in range(first + 8, end, 8):
+        r0 += x[k]
+        r1 += x[k + 1]
+        r2 += x[k + 2]
+        r3 += x[k + 3]
+        r4 += x[k + 4]
+        r5 += x[k + 5]
+        r6 += x[k + 6]
+        r7 += x[k + 7]
+    total = ((r0 + r1) + (r2 + r3)) + ((r4 + r5) + (r6 + r7))
+    for k in range(end, first + n):
+        total += x[k]
+    return total
+
+
+def _halves(smaller: Any) -> Any:
+    """The pairwise sum of up to twice as many elements; no recursion, which cannot be kept on disk."""
+
+    @numba.njit(error_model="numpy")
+    def halves(x: int, first: int, n: int) -> Any:
+        if n <= 128:
+            return _sum_128(x, first, n)
+        half = n // 2
+        half -= half % 8
+        return smaller(x, first, half) + smaller(x, first + half, n - half)
+
+    return halves
+
+
+_pairwise = _sum_128
+for _ in range(LEVELS):
+    _pairwise = _halves(_pairwise)
+
+
+# ---- the machine -------------------------------------------------------------------------------------------
+@numba.njit(error_model="numpy")
+def _step(f: int, o: int, a: int, b: int, n: int, sa: int, sb: int) -> None:
+    if f == 0:
+        _move(o, a, n)
+    elif f == 1:
+        _widen(o, a, n)
+    elif f == 2:
+        _narrow(o, a, n)
+    elif f == 3:
+        _exponential(o, a, n)
+    elif f == 4:
+        _negative(o, a, n)
+    elif f == 5:
+        _row_max(o, a, n)
+    elif f == 6:
+        _f32(o, 1)[0] = _pairwise(a, 0, n)
+    elif f == 7:
+        _add_f32(o, a, b, n, sa, sb)
+    elif f == 8:
+        _sub_f32(o, a, b, n, sa, sb)
+    elif f == 9:
+        _mul_f32(o, a, b, n, sa, sb)
+    elif f == 10:
+        _div_f32(o, a, b, n, sa, sb)
+    elif f == 11:
+        _max_f32(o, a, b, n, sa, sb)
+    elif f == 12:
+        _min_f32(o, a, b, n, sa, sb)
+    elif f == 13:
+        _add_f16(o, a, b, n, sa, sb)
+    elif f == 14:
+        _sub_f16(o, a, b, n, sa, sb)
+    elif f == 15:
+        _mul_f16(o, a, b, n, sa, sb)
+    elif f == 16:
+        _div_f16(o, a, b, n, sa, sb)
+    elif f == 17:
+        _max_f16(o, a, b, n, sa, sb)
+    elif f == 18:
+        _min_f16(o, a, b, n, sa, sb)
+
+
+def _play(table: Any, groups: Any) -> None:
+    """Runs groups of rows; the rows of a group, which agree in n0, take turns for every step of it."""
+    for g in range(groups.shape[0] - 1):
+        for i in range(table[groups[g], 1]):
+            for r in range(groups[g], groups[g + 1]):
+                t = table[r]
+                o, a, b = t[6] + i * t[7], t[12] + i * t[13], t[18] + i * t[19]
+                for j in range(t[2]):
+                    for k in range(t[3]):
+                        for m in range(t[4]):
+                            _step(
+                                t[0],
+                                o + j * t[8] + k * t[9] + m * t[10],
+                                a + j * t[14] + k * t[15] + m * t[16],
+                                b + j * t[20] + k * t[21] + m * t[22],
+                                t[5],
+                                t[17],
+                                t[23],
+                            )
+
+
+play = compiled(_play)
