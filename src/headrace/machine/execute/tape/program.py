@@ -90,7 +90,7 @@ def prepare(recorder: Recorder) -> Prepared | None:
     sizes = [0] * len(recorder.memories)
     for segment in segments:
         for view in (v for views in (segment.views, *(r[2] for r in segment.rows)) for v in views):
-            if view.region != DEVICE:
+            if view.region not in (DEVICE, VALUES, CONSTANTS):
                 sizes[view.region] = max(sizes[view.region], recorder.memories[view.region].size_bytes)
     sizes[VALUES] = total + _ALIGNMENT
     return Prepared(segments, sizes, bytes(recorder.constants) or bytes(_ALIGNMENT))
