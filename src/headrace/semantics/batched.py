@@ -38,7 +38,8 @@ Array = np.ndarray[Any, Any]
 CACHED_BYTES = 2**20
 """Rows of tiles that run together take about this much per tensor, so that what is live stays in a cache."""
 JOINED_BYTES = 2**25
-"""The same where tiles share the operands of a matrix product, which is worth more than the cache."""
+"""The same where tiles share an operand of a matrix product or what is delivered to them, which is then
+combined once: both are worth more than the cache."""
 
 
 def interpret(
@@ -138,7 +139,8 @@ def _plan(launch: Launch, kernel: FuncOp, values: Sequence[Any], known: Prepared
             reason = touched.conflict(is_in_order) if launch.tiles > 1 else ""
         except (NotBatchable, HeadraceError) as error:
             reason = str(error)
-    limit = JOINED_BYTES if any(is_joined(known.facts.varying, op) for op in kernel.walk()) else CACHED_BYTES
+    is_shared = known.is_inter_tile or any(is_joined(known.facts.varying, op) for op in kernel.walk())
+    limit = JOINED_BYTES if is_shared else CACHED_BYTES
     return Plan(reason, groups, touched, max(1, limit // max(touched.tile_bytes, 1)), is_in_order)
 
 
