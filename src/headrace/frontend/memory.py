@@ -113,6 +113,19 @@ def to_device(host: torch.Tensor) -> torch.Tensor:
     return copy
 
 
+def with_strides(tensor: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:
+    """A device tensor itself where its elements lie `strides` apart, else a copy that has them so."""
+    differs = any(
+        n > 1 and has != wanted
+        for n, has, wanted in zip(tensor.size(), tensor.stride(), strides, strict=True)
+    )
+    if not differs or not tensor.numel():
+        return tensor
+    copy = new_tensor(tensor.size(), strides, tensor.dtype)
+    host_alias(copy).copy_(host_alias(tensor))
+    return copy
+
+
 def route_storages_of_the_device() -> None:
     """Makes `torch.UntypedStorage(n, device="headrace")` allocate here.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch._inductor import ir
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
 
 from headrace.frontend.inductor.facts import graph_facts
@@ -32,6 +33,30 @@ class _DeviceCalls:
         wanted, allocated, strides = text(shape), text(allocation_shape or shape), text(stride)
         code = f"{name} = headrace_memory.new_tensor({allocated}, {strides}, {dtype})"
         return code if wanted == allocated else f"{code}.as_strided({wanted}, {strides})"
+
+    def generate_fallback_kernel(self, node: Any) -> None:
+        """The code that calls an operator on the host."""
+        stock: Any = super()
+        stock.generate_fallback_kernel(node)
+        self._give_expected_strides(node)
+
+    def codegen_multi_output(self, node: Any) -> None:
+        """The code that takes one result of several."""
+        stock: Any = super()
+        stock.codegen_multi_output(node)
+        self._give_expected_strides(node)
+
+    def _give_expected_strides(self, node: Any) -> None:
+        """Kernels of the host choose strides (channels last) the graph does not know of: it read them off a
+        kernel for devices in general.
+        """
+        layout = node.layout
+        if not isinstance(layout, ir.Layout) or layout.device.type != NAME:
+            return
+        if any(ir.free_unbacked_symbols(step) for step in layout.stride):
+            return  # these are defined after the call, by what it returned
+        name, strides = node.get_name(), self.codegen_python_shape_tuple(layout.stride)  # type: ignore[attr-defined]
+        self.writeline(f"{name} = headrace_memory.with_strides({name}, {strides})")  # type: ignore[attr-defined]
 
     def _generate_kernel_call_helper(
         self, kernel_name: str, call_args: Any, *, device: Any = None, triton: bool = True, **options: Any
