@@ -479,6 +479,11 @@ WRONG: list[tuple[str, str]] = [
     ),
     ("%r = scf.parallel (%x) = (%i) to (%j) step (%i) init (%f) -> f32 { }", "reductions but 0 provided"),
     (
+        "%r = scf.index_switch %i -> f32 case 1 { scf.yield %f : f32 } case 1 { scf.yield %f : f32 } default { scf.yield %g : f32 }",
+        "duplicate case value",
+    ),
+    ("%r = scf.execute_region -> f32 { scf.yield %i : index }", "yields index where the region has f32"),
+    (
         "%r = affine.apply affine_map<(d0) -> (d0)>(%i, %j)",
         "the map takes 1 dims and 0 symbols, but 2 and 0 are given",
     ),

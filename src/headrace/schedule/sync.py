@@ -104,13 +104,16 @@ class _Found:
         return self.home.conflicts if self.home is not None and self.home.distance is None else []
 
 
-def order(pair: Pair, conflicts: Sequence[Conflict]) -> tuple[Edge, ...]:
-    """Return the edges that order every conflict of one ordered pair of units."""
-    found = _block(pair, (), list(conflicts))
+def order(pair: Pair, conflicts: Sequence[Conflict], is_fed: bool = False) -> tuple[Edge, ...]:
+    """Return the edges that order every conflict of one ordered pair of units.
+
+    `is_fed`: the receiver takes data from queues, so that the units before it stand still while it waits.
+    """
+    found = _block(pair, (), list(conflicts), is_fed)
     return (*found.edges, *_finish(pair, found.home))
 
 
-def _block(pair: Pair, block: Path, conflicts: list[Conflict]) -> _Found:
+def _block(pair: Pair, block: Path, conflicts: list[Conflict], is_fed: bool) -> _Found:
     """Order the conflicts inside a block and its loops, and across the iterations of the loop it is the body
     of.
     """
@@ -122,12 +125,12 @@ def _block(pair: Pair, block: Path, conflicts: list[Conflict]) -> _Found:
             inside.setdefault(c.first[depth], []).append(c)
         else:
             across.append(c)
-    children = {p: _block(pair, (*block, p), own) for p, own in sorted(inside.items())}
+    children = {p: _block(pair, (*block, p), own, is_fed) for p, own in sorted(inside.items())}
     if depth and not across and len(children) == 1:
         child = next(iter(children.values()))
         if child.home is None or _widen(child.home, depth):
             return child
-    return _own(pair, block, across, children)
+    return _own(pair, block, across, children, is_fed)
 
 
 def _widen(home: _Home, depth: int) -> bool:
@@ -150,13 +153,15 @@ def _widen(home: _Home, depth: int) -> bool:
     return True
 
 
-def _own(pair: Pair, block: Path, across: list[Conflict], children: dict[int, _Found]) -> _Found:
+def _own(
+    pair: Pair, block: Path, across: list[Conflict], children: dict[int, _Found], is_fed: bool
+) -> _Found:
     """Order what a block's own positions conflict in; its loops keep their credits to themselves."""
     depth = len(block)
     places = {c: (c.first[depth], c.second[depth]) for c in across}
     forward = {(i, j) for c, (i, j) in places.items() if i < j and c.together(depth)}
     anchors = [position for position, child in children.items() if child.is_signalling]
-    stream = None if forward or not depth else _stream(block, places, children)
+    stream = None if forward or not depth else _stream(block, places, children, is_fed)
     if stream is not None:
         return _Found(home=stream)
     kept = _reduce(forward, anchors)
@@ -191,14 +196,15 @@ class _Item:
 
 
 def _stream(
-    block: Path, places: dict[Conflict, tuple[int, int]], children: dict[int, _Found]
+    block: Path, places: dict[Conflict, tuple[int, int]], children: dict[int, _Found], is_fed: bool
 ) -> _Home | None:
     """The signals of a block whose places follow each other alike at both units, as one stream whose credits
     last across all of them; None if places meet otherwise, or if a loop alone gives more credits.
 
     Wait number i of the receiver needs signal number i - lag of the sender, whichever place it belongs to, so
     the least lag of all places is what the sender may grant in advance. A wait may then be for an earlier
-    place of the same iteration: what the sender does there must not need anything of the places after it.
+    place of the same iteration: what the sender does there must not need anything of the places after it. A
+    receiver that is fed by queues may hold up the sender itself, so it never waits for the same iteration.
     """
     items = _leaves(block, places, children)
     loops = [_inner(block, p, child) for p, child in children.items()]
@@ -210,7 +216,7 @@ def _stream(
     total = sum(item.count for item in listed)
     lags = [times * total + rest for item in listed for times, rest in item.lags]
     alone = max((rest for item in listed for times, rest in item.lags if not times), default=0)
-    if not lags or 2 * min(lags) < alone:
+    if not lags or 2 * min(lags) < alone or (is_fed and min(lags) < total):
         return None
     (_, send, receive), *others = [item.place for item in listed]
     conflicts = [*places, *(c for child in children.values() if child.home for c in child.home.conflicts)]

@@ -23,12 +23,13 @@ def signals(block: Block, device: Device, aliases: Aliases = frozenset()) -> tup
     found = list(accesses(block))
     edges: list[Edge] = []
     shared = {a.key for a in found if any(b.key == a.key and b.unit != a.unit for b in found)}
+    fed = {link.target.lower() for link in device.links if link.queue_depth is not None}
     for pair in _pairs({a.unit for a in found}, device):
         firsts = [a for a in found if a.unit == pair.sender]
         seconds = [a for a in found if a.unit == pair.receiver]
         conflicts = list(_conflicts(block, firsts, seconds, pair.shift, device.corelets, aliases, shared))
         if conflicts:
-            edges.extend(order(pair, conflicts))
+            edges.extend(order(pair, conflicts, pair.receiver.lower() in fed))
     return tuple(edges)
 
 
