@@ -72,6 +72,28 @@ def test_weights_stay_while_tapered_tiles_of_rows_pass(rows, depth):
     assert np.allclose(got.astype(np.float32), want, atol=0.1, rtol=1e-2)
 
 
+@pytest.mark.parametrize("cores, members, n, depth", [(4, 2, 160, 64), (6, 3, 66, 300), (4, 4, 12, 300)])
+def test_neighbouring_cores_read_weights_as_one(cores, members, n, depth):
+    m, k = 5, 300
+    graph, chip = tilegraphs.gemm(m, n, k, (1, cores)), device("spyre")
+    plan = search(graph, chip)
+    found = roles(shape(*_layout(graph, chip)), False)
+    weights = f"{found.weights.value}#{found.weights.use}"
+    (part,) = plan.classes
+    phase = replace(
+        part.phases[0], order="column", taper=(), kept=(), joined={weights: members}, split="rows",
+        multicast=tuple({*part.phases[0].multicast, weights}), copies={"in": 2, "out": 1},
+        tile={found.row: m, found.column: n // cores, found.depth: depth},
+        blocks={"depth": min(depth, 64), "columns": n // cores, "rows": m},
+    )  # fmt: skip
+    edited = replace(plan, classes=(replace(part, phases=(phase,)),))
+    a, b, bias = random(m, k), random(k, n, seed=1), random(n, seed=2)
+    arrays = {"a": a, "b": b, "bias": bias, "c": np.zeros((m, n), np.float16)}
+    got = run(graph, arrays, plan=edited)[0]["c"]
+    want = np.maximum(a.astype(np.float32) @ b.astype(np.float32) + bias.astype(np.float32), 0)
+    assert np.allclose(got.astype(np.float32), want, atol=0.1, rtol=1e-2)
+
+
 def _layout(graph, chip):
     made = class_outline(graph.classes[0], chip, True)
     (group,) = flat_groups(made.items)

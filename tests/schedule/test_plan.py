@@ -75,6 +75,24 @@ def test_an_edited_plan_that_cannot_run_says_what_is_wrong(change, message):
         build(graph, edited, chip)
 
 
+@pytest.mark.parametrize("change", ["members", "rows", "tile", "apart"])
+def test_only_weights_of_cores_side_by_side_are_read_as_one(change):
+    chip, graph = device("spyre"), tilegraphs.gemm(2, 16 * 80, 4096, (1, 16))
+    plan = search(graph, chip)
+    phase = plan.classes[0].phases[0]
+    (weights,) = phase.joined
+    rows = next(name for name in phase.multicast if name != weights)
+    changes = {
+        "members": {"joined": {weights: 3}},
+        "rows": {"joined": {rows: 2}},
+        "tile": {"tile": {**phase.tile, phase.lane: 40}},
+        "apart": {"multicast": ()},
+    }
+    edited = replace(plan, classes=(replace(plan.classes[0], phases=(replace(phase, **changes[change]),)),))
+    with pytest.raises(HeadraceError, match="as one"):
+        build(graph, edited, chip)
+
+
 def test_a_plan_for_another_kernel_is_refused():
     chip = device("spyre")
     with pytest.raises(HeadraceError, match="does not fit softmax"):

@@ -10,6 +10,7 @@ from headrace.ir.diagnostics import HeadraceError
 from headrace.runtime.defaults import default_scalars
 from headrace.runtime.kernel import Kernel
 from headrace.schedule.graph import Linear, PerCore
+from headrace.schedule.phases.multicast import joinable
 from headrace.schedule.search import Defaults, search
 from headrace.schedule.search.contract import taper
 from headrace.schedule.search.pricing import rounding
@@ -86,6 +87,22 @@ def test_runs_that_begin_and_end_within_a_granule_touch_more_than_they_want():
     assert rounding(halves, 2, 400, 400, 2, 64) == 832 / 800
     assert rounding(halves, 2, 400, 128, 2, 64) == (832 + 1024) / 1600
     assert rounding(aligned, 1, 400, 128, 2, 1) == 1
+
+
+@pytest.mark.parametrize("width, together", [(64, 1), (400, 2), (24, 4), (23, 1)])
+def test_the_fewest_neighbours_whose_rows_together_fill_granules_read_as_one(width, together):
+    chip, side_by_side = device("spyre"), Linear(PerCore(tuple(range(0, 8 * width, width))))
+    assert joinable(side_by_side, 8, width, 2, chip) == together
+    apart = Linear(PerCore(tuple(c * 4096 + c % 2 for c in range(8))))
+    assert joinable(apart, 8, width, 2, chip) == 1
+
+
+def test_neighbouring_cores_read_weights_as_one_where_that_saves_traffic():
+    chip, graph = device("spyre"), tilegraphs.gemm(2, 16 * 80, 4096, (1, 16))
+    (phase,) = search(graph, chip).classes[0].phases
+    assert list(phase.joined.values()) == [2] and set(phase.joined) < set(phase.multicast)
+    (alone,) = search(graph, chip, Defaults(frozenset({"multicast"}))).classes[0].phases
+    assert not alone.joined and alone.cycles > phase.cycles
 
 
 @pytest.mark.parametrize("rows", [512, 4096, 100])

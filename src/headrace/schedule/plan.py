@@ -27,8 +27,9 @@ class PhasePlan:
     depth of a step that fills what is kept; `split` what the corelets share out; `once` lists operands
     loaded before the tile loop, `kept` (contractions) those whose whole depth stays while tiles of rows
     pass, filled step by step by the first of them, `taper` the rows of these tiles in order (none: all
-    alike), `multicast` those several cores read in one transfer. Cycles are predicted: of all, and by
-    resource.
+    alike), `multicast` those several cores read in one transfer, `joined` how many neighbouring cores read
+    their parts of an operand (contractions: the weights) as one, each using its own. Cycles are predicted:
+    of all, and by resource.
     """
 
     name: str
@@ -49,6 +50,7 @@ class PhasePlan:
     kept: tuple[str, ...] = ()
     taper: tuple[int, ...] = ()
     multicast: tuple[str, ...] = ()
+    joined: Mapping[str, int] = field(default_factory=dict)
     lx_bytes: int = 0
     cycles: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)

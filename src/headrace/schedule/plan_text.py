@@ -60,6 +60,8 @@ def _phase(phase: PhasePlan) -> Iterator[str]:
         yield f"      rows in tiles of {', '.join(map(str, phase.taper))}"
     if phase.multicast:
         yield f"      multicast: {', '.join(phase.multicast)}"
+    if phase.joined:
+        yield f"      neighbouring cores that read as one: {_pairs(phase.joined)}"
     costs = ", ".join(f"{unit} {cycles:.0f}" for unit, cycles in phase.parts.items())
     yield f"      {phase.cycles:.0f} cycles ({costs})"
 

@@ -14,6 +14,7 @@ from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Arg, CoreClass, TileGraph
 from headrace.schedule.phases.contraction import roles
 from headrace.schedule.phases.fuse import Group
+from headrace.schedule.phases.multicast import line_up
 from headrace.schedule.phases.outline import Outline, flat_groups, outline
 from headrace.schedule.phases.shape import Shape, home, reduction_kinds, shape
 from headrace.schedule.phases.storage import Storage
@@ -105,10 +106,8 @@ def check(layout: Layout, chosen: ClassPlan, device: Device) -> list[Diagnostic]
     found: list[Diagnostic] = []
     for group, phase in zip(flat_groups(layout.outline.items), chosen.phases, strict=True):
         made = shape(group, layout.outline, layout.homes)
-        found += [
-            Diagnostic(f"phase {phase.name}: {m}", op="plan", hint=hint)
-            for m, hint in _wrong(phase, made, device)
-        ]
+        wrong = [*_wrong(phase, made, device), *_joined(phase, made, len(chosen.cores), device)]
+        found += [Diagnostic(f"phase {phase.name}: {m}", op="plan", hint=hint) for m, hint in wrong]
     return found
 
 
@@ -170,6 +169,28 @@ def _rows(phase: PhasePlan, made: Shape) -> Iterator[tuple[str, str]]:
         yield f"{', '.join(phase.kept)} kept", hint
 
 
+def _joined(phase: PhasePlan, made: Shape, cores: int, device: Device) -> Iterator[tuple[str, str]]:
+    """What is wrong with the operands that neighbouring cores read as one."""
+    if not phase.joined or phase.kind != made.group.kind:
+        return
+    multicast = device.memory("global").multicast
+    most = min(cores, multicast.max_consumers if multicast is not None else 1)
+    hint = f"only a contraction's weights with all columns in a tile, cores side by side, at most {most}"
+    found = roles(made, "swapped" in phase.order) if phase.kind == "contract" else None
+    for name, members in phase.joined.items():
+        is_possible = found is not None and name == f"{found.weights.value}#{found.weights.use}"
+        if found is not None and is_possible:
+            column, weights = found.column, found.weights
+            is_possible = name in phase.multicast and name not in phase.kept and 1 < members <= most
+            is_possible &= weights.storage.kind != "lx" and weights.index is None
+            is_possible &= (
+                weights.surface.stride(column) == 1 and phase.tile.get(column) == made.extents[column]
+            )
+            is_possible = is_possible and line_up(weights.surface.base, cores, made.extents[column], members)
+        if not is_possible:
+            yield f"{members} cores read {name} as one", hint
+
+
 def _blocks(phase: PhasePlan, device: Device) -> Iterator[tuple[str, str]]:
     for name, value in phase.blocks.items():
         if value < 1:
@@ -196,5 +217,6 @@ def buffer_bytes(phase: PhasePlan, made: Shape) -> int:
     for operand in (*made.inputs, *made.outputs):
         if operand.storage.kind != "lx":
             tile = phase.tile if operand in factors else staged
-            total += prod(tile[d] for d in operand.surface.dims) * itemsize(operand.dtype)
+            members = phase.joined.get(f"{operand.value}#{operand.use}", 1)
+            total += prod(tile[d] for d in operand.surface.dims) * itemsize(operand.dtype) * members
     return total

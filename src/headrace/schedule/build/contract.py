@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 from headrace.schedule.build import rows
 from headrace.schedule.build.blocks import Block, Blocks, emit_blocks
 from headrace.schedule.build.indices import Index
+from headrace.schedule.build.joint import joint
 from headrace.schedule.build.memory import Buffered
 from headrace.schedule.build.tiles import Part, parts, tapered
 from headrace.schedule.build.vector import Phase, buffers, load, results_of, shifted, store_tile
@@ -127,15 +128,17 @@ class Contraction:
         tile = self._tile(state)
         weights = self.roles.weights
         copies = min(self.plan.copies.get("filling" if is_filling else "in", 1), trips)
-        made = {o: buffers(self.phase, o, tile, copies) for o in operands}
+        wide = {o: joint(self.phase, o, tile) for o in operands}
+        made = {o: buffers(w.phase, w.operand, w.tile, copies) for o, w in wide.items()}
         loops = state.loops if number in state.loops else (*state.loops, number)
         chosen = {o: rows.selected(self.emit, b, *loops) for o, b in made.items()}
         with self.emit.pipeline() as pipe, pipe.stage(self.phase.units.loader):
             if is_filling and state.panel is not None:
                 load(self.phase, weights, self._slice(state, state.panel), state.origin, tile)
             for operand, buffer in chosen.items():
-                load(self.phase, operand, buffer, state.origin, tile)
-                held[operand] = buffer
+                w = wide[operand]
+                load(w.phase, w.operand, buffer, state.origin, w.tile)
+                held[operand] = shifted(buffer, w.own)
         return replace(state, held=held)
 
     def _slice(self, state: State, panel: Buffered) -> Buffered:

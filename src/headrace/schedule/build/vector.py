@@ -17,10 +17,10 @@ from headrace.schedule.build.memory import Buffered, Memory
 from headrace.schedule.build.share import Share
 from headrace.schedule.build.tiles import Part, parts, tile_loop
 from headrace.schedule.phases.halves import halves
+from headrace.schedule.phases.multicast import groups
 from headrace.schedule.phases.passes import Step, step_of
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
-from headrace.schedule.search.multicast import groups
 from headrace.schedule.units import Units, units
 
 

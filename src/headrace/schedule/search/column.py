@@ -8,10 +8,10 @@ from math import ceil, prod
 
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
+from headrace.schedule.phases.multicast import is_shared
 from headrace.schedule.phases.passes import accumulator_dtype, compute_ops, has_lane
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
-from headrace.schedule.search.multicast import is_shared
 from headrace.schedule.search.pricing import Traffic, phase_cycles, rounded
 from headrace.schedule.search.vector import (
     TILE_BYTES,

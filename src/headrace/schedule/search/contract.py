@@ -12,6 +12,7 @@ from math import ceil
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.phases.contraction import accumulator, contracting_unit, roles
+from headrace.schedule.phases.multicast import is_shared, joinable
 from headrace.schedule.phases.shape import Shape
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.search.contract_cost import (
@@ -25,7 +26,6 @@ from headrace.schedule.search.contract_cost import (
     trips,
     whole_cycles,
 )
-from headrace.schedule.search.multicast import is_shared
 from headrace.schedule.search.pricing import rounded
 from headrace.schedule.search.vector import Limits, describe, key
 
@@ -104,7 +104,19 @@ def _choices(space: Space) -> Iterator[Choice]:
         orders = ["column"] if mt >= m and nt >= n else ["column", "row"]
         for order, split in product(orders, _splits(space, nt // width, mt)):
             yield Choice(mt, nt, kt, order, split)
+            if nt >= n and (members := _joinable(space)) > 1:
+                yield Choice(mt, nt, kt, order, split, joined=members)
     yield from _panels(space, columns, depths)
+
+
+def _joinable(space: Space) -> int:
+    """How many neighbouring cores should read their columns of the weights as one."""
+    r, weights = space.roles, space.roles.weights
+    is_alone = space.limits.multicast and key(weights) not in space.shared and weights.index is None
+    if not is_alone or weights.storage.kind == "lx" or weights.surface.stride(r.column) != 1:
+        return 1
+    size = itemsize(weights.dtype)
+    return joinable(weights.surface.base, space.cores, space.extent(r.column), size, space.device)
 
 
 def _panels(space: Space, columns: list[int], depths: list[int]) -> Iterator[Choice]:
@@ -186,6 +198,9 @@ def _priced(
         order=choice.order + ("-swapped" if swapped else ""), multicast=space.shared, lx_bytes=size,
         kept=(key(r.weights),) if choice.taper else (), taper=choice.taper,
     )  # fmt: skip
+    if choice.joined > 1:
+        weights = key(r.weights)
+        made = replace(made, multicast=(*made.multicast, weights), joined={weights: choice.joined})
     if choice.filling:
         filling = {**made.copies, "filling": min(copies[0], FILLING_COPIES)}
         made = replace(made, blocks={**made.blocks, "filling": choice.filling}, copies=filling)
@@ -263,7 +278,8 @@ def _factor_bytes(space: Space, tile: dict[str, int], choice: Choice, copies: in
     for operand, own, scale in scales:
         if operand.storage.kind == "lx":
             continue
-        size = rounded(elements(operand, tile) * itemsize(operand.dtype))
+        members = choice.joined if operand is r.weights else 1
+        size = rounded(elements(operand, tile) * itemsize(operand.dtype) * members)
         if steps > 1:
             times = min(copies, max(0, steps - 2)) + 2
         else:

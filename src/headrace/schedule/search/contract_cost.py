@@ -9,10 +9,10 @@ from headrace.arch.cost import Port, matrix_cycles, step_cycles
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.phases.contraction import Roles
+from headrace.schedule.phases.multicast import distinct, joint_base
 from headrace.schedule.phases.passes import compute_ops
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
-from headrace.schedule.search.multicast import distinct
 from headrace.schedule.search.pricing import rates, rounding
 from headrace.schedule.search.vector import Limits, key
 from headrace.schedule.units import units
@@ -25,7 +25,7 @@ BUBBLE_CYCLES = 60
 class Choice:
     """One candidate: extents of row, column and depth tiles, loop order, what the corelets split; the rows of
     tiles in order if they are not all alike, with the weights of the whole depth kept, filled in steps of
-    `filling`.
+    `filling`; how many neighbouring cores read their columns of the weights as one.
     """
 
     row: int
@@ -35,6 +35,7 @@ class Choice:
     split: str
     taper: tuple[int, ...] = ()
     filling: int = 0
+    joined: int = 1
 
 
 @dataclass(frozen=True)
@@ -190,11 +191,12 @@ def _loaded(space: Space, operand: Operand, count: int, choice: Choice | None = 
         inner = dims[-1] if dims and operand.surface.stride(dims[-1]) == 1 else ""
         extent = space.extent(inner)
         access = space.device.memory("global").access_bytes
+        base, members = operand.surface.base, choice.joined if operand is r.weights else 1
         waste = rounding(
-            operand.surface.base,
+            joint_base(base, space.cores, members),
             space.cores,
-            extent,
-            tile.get(inner, extent),
+            extent * members,
+            tile.get(inner, extent) * members,
             itemsize(operand.dtype),
             access,
         )

@@ -7,32 +7,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from headrace.schedule.phases.linear import values
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
-from headrace.schedule.search.multicast import groups
 from headrace.schedule.search.vector import key
 
 
 def signature(shape: Shape, cores: int) -> tuple[object, ...]:
-    """Return what a phase's plan depends on: structure, extents, strides, who shares what; no names, no
-    addresses.
+    """Return what a phase's plan depends on: structure, extents, strides, where cores read relative to each
+    other; no names, no addresses.
     """
     number = {d: k for k, d in enumerate(shape.extents)}
-    values: dict[str, int] = {}
+    names: dict[str, int] = {}
 
     def value(name: str) -> int:
-        return values.setdefault(name, len(values))
+        return names.setdefault(name, len(names))
 
     def operand(o: Operand) -> tuple[object, ...]:
         strides = tuple(sorted((number[d], s) for d, s in o.surface.strides))
         indirect = tuple(sorted((number[d], s) for d, s in o.surface.indirect))
+        starts = values(o.surface.base.const, cores)
         return (
             value(o.value),
             o.dtype,
             o.storage.kind,
             strides,
             indirect,
-            tuple(groups(o.surface.base, cores)),
+            tuple(start - starts[0] for start in starts),
         )
 
     computes = []
@@ -69,4 +70,5 @@ def carried_over(plan: PhasePlan, source: Shape, target: Shape, name: str) -> Ph
         once=tuple(operands[k] for k in plan.once),
         kept=tuple(operands[k] for k in plan.kept),
         multicast=tuple(operands[k] for k in plan.multicast),
+        joined={operands[k]: n for k, n in plan.joined.items()},
     )

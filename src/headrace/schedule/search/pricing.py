@@ -11,8 +11,8 @@ from headrace.arch.device import Device
 from headrace.arch.routes import unicast_rate
 from headrace.schedule.graph import Linear
 from headrace.schedule.phases.linear import values
+from headrace.schedule.phases.multicast import distinct
 from headrace.schedule.plan import PhasePlan
-from headrace.schedule.search.multicast import distinct
 from headrace.schedule.units import units
 
 ALIGN_BYTES = 128

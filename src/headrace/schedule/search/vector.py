@@ -10,10 +10,10 @@ from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Compute
 from headrace.schedule.phases.halves import halves
+from headrace.schedule.phases.multicast import is_shared
 from headrace.schedule.phases.passes import cost, has_lane, point_dims, row_bytes, step_of
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
-from headrace.schedule.search.multicast import is_shared
 from headrace.schedule.search.pricing import Traffic, phase_cycles, rounded
 from headrace.schedule.units import units
 
