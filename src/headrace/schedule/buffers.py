@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
 
 
+class ScratchpadFull(HeadraceError):
+    """Buffers that do not fit the scratchpad: smaller tiles or fewer copies may."""
+
+
 @dataclass(frozen=True)
 class Lifetime:
     """A buffer of `bytes` (all copies together), alive from step `first` to step `last`, both included."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf, prod
 from typing import Any
@@ -10,12 +11,13 @@ from typing import Any
 from headrace.arch.cost import Work
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import HeadraceError
+from headrace.schedule.buffers import ScratchpadFull
 from headrace.schedule.build import build
 from headrace.schedule.graph import Compute, Loop, Statement, TileGraph
 from headrace.schedule.lower import lower
 from headrace.schedule.model import model
 from headrace.schedule.plan import Plan
-from headrace.schedule.search import search
+from headrace.schedule.search import rooms, search
 from headrace.schedule.types import require_types
 
 
@@ -60,7 +62,23 @@ def compile_module(module: Any, device: Device, request: Request) -> Compiled:
     """Schedule one function of a KTIR module; HeadraceError says what cannot be scheduled, where, and why."""
     graph = model(module, device, scalars=request.scalars, function=request.function)
     require_types(graph, device)
-    plan = request.plan or search(graph, device, request, simulate=_simulation(graph, device, request))
+    if request.plan is not None:
+        return _compiled(graph, request.plan, device)
+    return _searched(graph, device, request)
+
+
+def _searched(graph: TileGraph, device: Device, request: Request) -> Compiled:
+    """The plan of the search, compiled; while its buffers find no addresses, the plan for less room."""
+    *larger, least = rooms(device)
+    simulate = _simulation(graph, device, request)
+    for room in larger:
+        plan = search(graph, device, request, simulate=simulate, room=room)
+        with suppress(ScratchpadFull):
+            return _compiled(graph, plan, device)
+    return _compiled(graph, search(graph, device, request, simulate=simulate, room=least), device)
+
+
+def _compiled(graph: TileGraph, plan: Plan, device: Device) -> Compiled:
     ktdf = build(graph, plan, device)
     return Compiled(graph, plan, ktdf, lower(ktdf, device))
 

@@ -79,7 +79,7 @@ class Alternative:
 @dataclass(frozen=True)
 class Plan:
     """All classes of a function with what the search knows about them; cycles and bound are predictions for
-    the device.
+    the device; `room_bytes` of the scratchpad were given to each phase and the values between phases.
     """
 
     kernel: str
@@ -92,6 +92,7 @@ class Plan:
     seen: int = 0
     pruned: int = 0
     simulated: int = 0
+    room_bytes: int = 0
     without: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
 

@@ -21,6 +21,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     )
     yield f"  predicted {plan.predicted_cycles:.0f} cycles{gap}"
     yield f"  candidates: {plan.seen} seen, {plan.pruned} pruned, {plan.simulated} simulated"
+    if plan.room_bytes:
+        yield f"  at most {plan.room_bytes} bytes of scratchpad a phase, values between phases included"
     if plan.without:
         yield f"  without {', '.join(plan.without)}"
     for part in plan.classes:

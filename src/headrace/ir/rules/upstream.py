@@ -171,6 +171,15 @@ def _while(_: Scope, op: Any) -> Iterator[Diagnostic]:
             yield error(op, f"{what} {_types(given)} where the loop has {_types(wanted)}")
 
 
+def _region(_: Scope, op: Any) -> Iterator[Diagnostic]:
+    """What the blocks of `scf.execute_region` yield are its results."""
+    wanted = [r.type for r in op.results]
+    for block in op.regions[0].blocks:
+        given = [v.type for v in block.last_op.operands] if block.last_op is not None else []
+        if given != wanted and (block.last_op is None or block.last_op.name == "scf.yield"):
+            yield error(op, f"yields {_types(given)} where the region has {_types(wanted)}")
+
+
 def _destination(_: Scope, op: Any) -> Iterator[Diagnostic]:
     """A linalg op on tensors gives its outs, changed."""
     wanted = [v.type for v in op.outputs if isinstance(v.type, TensorType)]
@@ -213,6 +222,7 @@ UPSTREAM: dict[str, Rule] = {
     "linalg.fill": _fill,
     "linalg.generic": _generic,
     "linalg.index": _linalg_index,
+    "scf.execute_region": _region,
     "scf.for": _for,
     "scf.if": _if,
     "scf.while": _while,

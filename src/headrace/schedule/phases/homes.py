@@ -15,14 +15,10 @@ def bytes_of(value: Value) -> int:
     return rounded(prod(value.shape) * itemsize(value.dtype))
 
 
-def place_homes(outline: Outline, room: int, residency: bool) -> dict[str, str]:
-    """Return "lx" or "scratch" for every value in `outline.homes`; small values first, half the room stays
-    for tiles.
-    """
+def place_homes(outline: Outline, room: int) -> dict[str, str]:
+    """Return "lx" or "scratch" for every value in `outline.homes`: small ones first, `room` bytes in all."""
     kinds = dict.fromkeys(outline.homes, "scratch")
-    if not residency:
-        return kinds
-    left = room // 2
+    left = room
     scattered = {v for v, stores in outline.stores.items() if any(s.indirect for s in stores)}
     for value in sorted(outline.homes, key=lambda v: (bytes_of(outline.names.values[v]), v)):
         size = bytes_of(outline.names.values[value])

@@ -1,5 +1,5 @@
 """The choice among candidate plans of every phase."""
 
-from headrace.schedule.search.search import OPTIMISATIONS, Defaults, search
+from headrace.schedule.search.search import OPTIMISATIONS, Defaults, rooms, search
 
-__all__ = ["OPTIMISATIONS", "Defaults", "search"]
+__all__ = ["OPTIMISATIONS", "Defaults", "rooms", "search"]

@@ -22,6 +22,7 @@ from headrace.schedule.search.vector import (
     key,
     outgoing,
     run_of,
+    shorter,
 )
 from headrace.schedule.units import units
 
@@ -40,6 +41,17 @@ def candidates(
                 break
         else:
             yield None
+
+
+def least_candidates(
+    name: str, shape: Shape, device: Device, cores: int, limits: Limits
+) -> Iterator[PhasePlan | None]:
+    """Yield priced plans in tiles of one step, shorter and shorter."""
+    lane = _lane(shape)
+    for step in shorter(_step(shape, lane, device)):
+        tile = {d: step if d == lane else 1 for d in shape.extents}
+        plan = _plan(name, shape, lane, step, tile, 1, device, cores, limits)
+        yield _priced(plan, shape, device, cores) if plan.lx_bytes <= limits.lx_bytes else None
 
 
 def _lane(shape: Shape) -> str:

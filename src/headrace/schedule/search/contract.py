@@ -27,7 +27,7 @@ from headrace.schedule.search.contract_cost import (
     whole_cycles,
 )
 from headrace.schedule.search.pricing import rounded
-from headrace.schedule.search.vector import Limits, describe, key
+from headrace.schedule.search.vector import Limits, describe, key, shorter
 
 COPIES = (16, 12, 8, 6, 5, 4, 3, 2, 1)
 """Copies of streamed factors that are tried: loads issued well ahead do not wait behind stores."""
@@ -43,15 +43,7 @@ def candidates(
     name: str, shape: Shape, device: Device, cores: int, limits: Limits
 ) -> Iterator[PhasePlan | None]:
     """Yield priced plans of a contraction, None for one that does not fit."""
-    sides = [found for swapped in (False, True) if (found := roles(shape, swapped)).column]
-    for found in sides:
-        swapped = found.rows is not shape.reads[0, 0]
-        if swapped and len(sides) > 1 and found.rows.surface.stride(found.depth) > 1:
-            continue
-        unit = contracting_unit(device, found.rows.dtype)
-        sums = accumulator(shape.group.computes[0], device.unit(unit).matrix, found.rows.dtype)
-        space = Space(shape, found, device, cores, unit, sums, limits)
-        space = replace(space, block=block(space), shared=_shared(space))
+    for space, swapped in _spaces(shape, device, cores, limits):
         whole, best = whole_cycles(space), float("inf")
         for choice in _choices(space):
             if least_cycles(space, choice, whole) >= best:
@@ -60,6 +52,32 @@ def candidates(
             for plan in _plans(name, space, choice, swapped):
                 best = min(best, plan.cycles if plan is not None else best)
                 yield plan
+
+
+def least_candidates(
+    name: str, shape: Shape, device: Device, cores: int, limits: Limits
+) -> Iterator[PhasePlan | None]:
+    """Yield priced plans in tiles of one block each way, the blocks smaller and smaller."""
+    for space, swapped in _spaces(shape, device, cores, limits):
+        depth, width = space.block
+        for columns, steps in product(shorter(width), shorter(depth)):
+            small = replace(space, block=(steps, columns))
+            for rows in shorter(min(4, space.extent(space.roles.row))):
+                for split in _splits(small, 1, rows):
+                    yield from _plans(name, small, Choice(rows, columns, steps, "column", split), swapped)
+
+
+def _spaces(shape: Shape, device: Device, cores: int, limits: Limits) -> Iterator[tuple[Space, bool]]:
+    """The ways to feed the factors to the unit, and whether the factors change sides."""
+    sides = [found for swapped in (False, True) if (found := roles(shape, swapped)).column]
+    for found in sides:
+        swapped = found.rows is not shape.reads[0, 0]
+        if swapped and len(sides) > 1 and found.rows.surface.stride(found.depth) > 1:
+            continue
+        unit = contracting_unit(device, found.rows.dtype)
+        sums = accumulator(shape.group.computes[0], device.unit(unit).matrix, found.rows.dtype)
+        space = Space(shape, found, device, cores, unit, sums, limits)
+        yield replace(space, block=block(space), shared=_shared(space)), swapped
 
 
 def _shared(space: Space) -> tuple[str, ...]:
@@ -225,6 +243,8 @@ def _fitted(
     found: dict[int, tuple[tuple[int, int], int]] = {}
     for copies in (1,) if single else COPIES:
         left = room - _factor_bytes(space, tile, choice, copies)
+        if left < 0:
+            continue
         out = min(stages, left // staged) if staged else stages
         if out >= min(1 if copies == 1 else 2, stages):
             out = 1 if single else max(1, out)

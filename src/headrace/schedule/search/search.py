@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from headrace.arch.cost import Work, bound
 from headrace.arch.device import Device
-from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.ir.diagnostics import Diagnostic
+from headrace.schedule.buffers import ScratchpadFull
 from headrace.schedule.graph import CoreClass, PerCore, TileGraph
 from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.homes import bytes_of, place_homes
@@ -18,7 +20,7 @@ from headrace.schedule.phases.shape import Homes, Shape, home, shape
 from headrace.schedule.plan import Alternative, ClassPlan, PhasePlan, Plan
 from headrace.schedule.replay import class_outline
 from headrace.schedule.search.memo import carried_over, signature
-from headrace.schedule.search.strategies import plans
+from headrace.schedule.search.strategies import least_plans, plans
 from headrace.schedule.search.vector import Limits, describe
 
 OPTIMISATIONS = ("fusion", "double-buffering", "multicast", "residency", "retiling")
@@ -53,29 +55,46 @@ class Tally:
     known: dict[object, tuple[PhasePlan, Shape]] = field(default_factory=dict)
     runners_up: list[PhasePlan] = field(default_factory=list)
 
+    def add(self, other: Tally) -> None:
+        """Take over the counts of a part of the search."""
+        self.seen += other.seen
+        self.pruned += other.pruned
+        self.alternatives += other.alternatives
+        self.runners_up += other.runners_up
+
 
 def search(
     graph: TileGraph,
     device: Device,
     options: Options | None = None,
     simulate: Callable[..., float] | None = None,
+    room: int | None = None,
 ) -> Plan:
     """Return the plan of a graph for a device; the same inputs always give the same plan.
 
-    `simulate` gives the cycles of a plan; from effort 2 on, plans that differ from the best one in a phase
-    are simulated too and the fastest wins.
+    A phase gets `room` bytes of the scratchpad (the largest of `rooms` if not given). Where the least tile of
+    a fused phase needs more, nothing is fused; ScratchpadFull if even then one does. `simulate` gives the
+    cycles of a plan; from effort 2 on, plans that differ from the best one in a phase are simulated too and
+    the fastest wins.
     """
     graph = without_local_views(graph)
     chosen: Options = options if options is not None else Defaults()
     without = frozenset(name.removeprefix("schedule.") for name in chosen.without)
     tally = Tally()
+    room = rooms(device)[0] if room is None else room
     fusing = "fusion" not in without
-    classes = tuple(_class_plan(part, device, without, fusing, tally) for part in graph.classes)
+    try:
+        classes = _classes(graph, device, without, fusing, tally, room)
+    except ScratchpadFull:
+        if not fusing:
+            raise
+        fusing, tally = False, Tally()
+        classes = _classes(graph, device, without, fusing, tally, room)
     total = max((sum(p.cycles for p in c.phases) for c in classes), default=0.0)
     least = bound(Work.from_attribute({k: v for k, v in graph.work.items() if isinstance(v, int)}), device)
     best = Plan(
         graph.name, device.name, fusing, classes, round(total, 1), round(least.cycles, 1), least.resource,
-        tally.seen, tally.pruned, tally.simulated, tuple(sorted(without)), tuple(tally.alternatives),
+        tally.seen, tally.pruned, tally.simulated, room, tuple(sorted(without)), tuple(tally.alternatives),
     )  # fmt: skip
     if simulate is None or chosen.effort < 2 or not tally.runners_up:
         return best
@@ -105,12 +124,47 @@ def _with_phase(part: ClassPlan, phase: PhasePlan) -> ClassPlan:
     return replace(part, phases=tuple(same))
 
 
+def rooms(device: Device) -> list[int]:
+    """Return the bytes of scratchpad to plan phases for, the most first: the next one is for buffers that
+    find no addresses although their planned sum fits.
+    """
+    size = device.memory("ct_local").size_bytes
+    return [size * part // 16 for part in (15, 12, 10, 8, 6, 4, 2)]
+
+
+def _classes(
+    graph: TileGraph, device: Device, without: frozenset[str], fusing: bool, tally: Tally, room: int
+) -> tuple[ClassPlan, ...]:
+    return tuple(_class_plan(part, device, without, fusing, tally, room) for part in graph.classes)
+
+
 def _class_plan(
-    part: CoreClass, device: Device, without: frozenset[str], fusing: bool, tally: Tally
+    part: CoreClass, device: Device, without: frozenset[str], fusing: bool, tally: Tally, room: int
 ) -> ClassPlan:
+    """The plan of a class with as many values between phases in the scratchpad as leave every phase room."""
     made = class_outline(part, device, fusing)
-    room = device.memory("ct_local").size_bytes * 15 // 16
-    kinds = place_homes(made, room, "residency" not in without)
+    tried: list[dict[str, str]] = []
+    for share in (2, 4, 8) if "residency" not in without else ():
+        kinds = place_homes(made, room // share)
+        if kinds in tried or "lx" not in kinds.values():
+            continue
+        tried.append(kinds)
+        with suppress(ScratchpadFull):
+            return _planned(part, made, kinds, device, without, tally, room)
+    return _planned(part, made, dict.fromkeys(made.homes, "scratch"), device, without, tally, room)
+
+
+def _planned(
+    part: CoreClass,
+    made: Outline,
+    kinds: dict[str, str],
+    device: Device,
+    without: frozenset[str],
+    tally: Tally,
+    room: int,
+) -> ClassPlan:
+    """The plan of a class with values between phases at the given places."""
+    trial = Tally(known=tally.known)
     homes = {v: home(made.names.values[v], kinds[v]) for v in made.homes}
     used = sum(_bytes(made, v) for v in kinds if kinds[v] == "lx")
     limits = Limits(
@@ -124,7 +178,8 @@ def _class_plan(
     phases = []
     for number, group in enumerate(flat_groups(made.items)):
         allowed = replace(limits, multicast=False) if id(group) in apart else limits
-        phases.append(_phase(f"p{number}", group, made, homes, part, device, allowed, tally))
+        phases.append(_phase(f"p{number}", group, made, homes, part, device, allowed, trial))
+    tally.add(trial)
     return ClassPlan(part.cores, tuple(phases), kinds)
 
 
@@ -162,7 +217,10 @@ def _phase(
     tried = list(plans(name, ours, device, len(part.cores), limits))
     found = sorted((p for p in tried if p is not None), key=lambda p: p.cycles)
     if not found:
-        raise HeadraceError(_too_large(group, limits))
+        tried += least_plans(name, ours, device, len(part.cores), limits)
+        found = sorted((p for p in tried if p is not None), key=lambda p: p.cycles)
+    if not found:
+        raise ScratchpadFull(_too_large(group, limits))
     tally.seen += len(tried)
     tally.pruned += len(tried) - len(found)
     tally.runners_up += found[1:4]

@@ -145,6 +145,27 @@ def candidates(
             yield None
 
 
+def least_candidates(
+    name: str, shape: Shape, device: Device, cores: int, limits: Limits
+) -> Iterator[PhasePlan | None]:
+    """Yield priced plans in tiles of one step, shorter and shorter where no row has to stay whole."""
+    lane = lane_of(shape)
+    assert lane is not None
+    step = step_size(shape, lane, device)
+    room = device.unit(units(device).vector).registers_bytes or 1 << 60
+    split = halves(shape, lane, room)
+    chunk = step_size(split.back, lane, device) if split is not None else 0
+    for size in [step] if shape.reduced else shorter(step):
+        tile = {d: size if d == lane else 1 for d in shape.extents}
+        plan = _plan(name, shape, lane, size, chunk, tile, 1, device, cores, limits)
+        yield _priced(plan, shape, device, cores) if plan.lx_bytes <= limits.lx_bytes else None
+
+
+def shorter(size: int) -> list[int]:
+    """Return a size and its halves down to 1, the largest first."""
+    return [size >> k for k in range(size.bit_length())]
+
+
 def _plan(
     name: str,
     shape: Shape,
@@ -169,11 +190,12 @@ def _plan(
         lane, step, tile, dict(shape.extents), chunk, 1, {"in": copies, "out": copies},
         once=once, multicast=shared,
     )  # fmt: skip
+    trips = prod(ceil(shape.extents[d] / tile[d]) for d in tile)
+    copies = copies if trips > 1 else 1
     size = sum(rounded(box(o, tile) * itemsize(o.dtype)) for o in streamed) * copies
     size += sum(rounded(shape.volume(o) * itemsize(o.dtype)) for o in from_memory if key(o) in once)
     size += sum(rounded(box(o, tile) * itemsize(o.dtype)) for o in outgoing(shape)) * copies
-    trips = prod(ceil(shape.extents[d] / tile[d]) for d in tile)
-    return replace(made, lx_bytes=size if trips > 1 else size // copies)
+    return replace(made, lx_bytes=size)
 
 
 def outgoing(shape: Shape) -> list[Operand]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from headrace.arch.device import Device
-from headrace.ir.diagnostics import Diagnostic, HeadraceError
-from headrace.schedule.buffers import Lifetime, pack
+from headrace.ir.diagnostics import Diagnostic
+from headrace.schedule.buffers import Lifetime, ScratchpadFull, live_peak, pack
 from headrace.schedule.lower.index import Var, variables
 from headrace.schedule.lower.order.accesses import Access, accesses
 from headrace.schedule.lower.tree import Block, Buffer, Function, Loop, Stage
@@ -19,7 +19,7 @@ SEARCH_NODES = 50_000
 
 
 def assign(function: Function, device: Device) -> dict[str, int]:
-    """Return the byte address of every buffer that is used; HeadraceError if they do not fit."""
+    """Return the byte address of every buffer that is used; ScratchpadFull if they do not fit."""
     memory = device.memory("ct_local")
     touched = _touches(function)
     for lives in (_always, _by_phase, _by_step):
@@ -27,7 +27,7 @@ def assign(function: Function, device: Device) -> dict[str, int]:
         placed = pack(lifetimes, memory.size_bytes, memory.align_bytes, memory.reserved)
         if placed is not None:
             return placed
-    if not memory.reserved:
+    if not memory.reserved and live_peak(lifetimes, memory.align_bytes) <= memory.size_bytes:
         from headrace.schedule.packing import solve  # numba, needed only here
 
         placed = solve(lifetimes, memory.size_bytes, memory.align_bytes, SEARCH_NODES)
@@ -36,7 +36,7 @@ def assign(function: Function, device: Device) -> dict[str, int]:
     total = sum(life.bytes for life in lifetimes)
     hint = "use smaller tiles or fewer copies"
     message = f"buffers of {total} bytes do not fit the scratchpad of {memory.size_bytes} bytes"
-    raise HeadraceError(Diagnostic(message, op=function.name, hint=hint))
+    raise ScratchpadFull(Diagnostic(message, op=function.name, hint=hint))
 
 
 def shared(buffers: Sequence[Buffer], addresses: dict[str, int]) -> frozenset[frozenset[Buffer]]:
