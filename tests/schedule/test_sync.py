@@ -9,6 +9,7 @@ from itertools import combinations
 
 import pytest
 
+from headrace.arch.device import Link
 from headrace.schedule.lower.index import ONE, ZERO, Expr, Var, combine
 from headrace.schedule.lower.order.conflicts import signals
 from headrace.schedule.lower.order.placement import Step, place
@@ -26,6 +27,7 @@ class Machine:
     """What `signals` asks of a device."""
 
     corelets: int = 1
+    links: tuple[Link, ...] = ()
 
     def unit(self, kind: str) -> Kind:
         return Kind("core")
