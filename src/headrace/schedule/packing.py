@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from numba import boolean, int64, njit
+from numba import boolean, int64, njit, types
 
 from headrace.schedule.buffers import Lifetime
 
@@ -50,22 +50,8 @@ def solve(
             rank[order] = np.arange(len(order))
             place, floor = np.zeros_like(order), np.zeros_like(order)
             waits, budget = np.ones(len(order), np.bool_), np.array([min(share, left)], np.int64)
-            if _search(
-                order,
-                0,
-                -1,
-                rank,
-                floor,
-                place,
-                waits,
-                size,
-                lo,
-                hi,
-                starts,
-                meets,
-                capacity // align,
-                budget,
-            ):
+            fixed = (rank, size, lo, hi, starts, meets, capacity // align)
+            if _search(order, 0, -1, fixed, (floor, place, waits, budget)):
                 return {b.name: int(at) * align for b, at in zip(named, place, strict=True)}
             if budget[0] >= 0:
                 return None
@@ -157,31 +143,18 @@ def _parts(some, lo, hi):  # type: ignore[no-untyped-def]
     return part, count + 1
 
 
-@njit(  # type: ignore[untyped-decorator]
-    boolean(
-        _INTS,
-        int64,
-        int64,
-        _INTS,
-        _INTS,
-        _INTS,
-        boolean[::1],
-        _INTS,
-        _INTS,
-        _INTS,
-        _INTS,
-        _INTS,
-        int64,
-        _INTS,
-    ),
-    cache=True,
-)
-def _search(  # type: ignore[no-untyped-def]
-    some, at, at_rank, rank, floor, place, waits, size, lo, hi, starts, meets, room, budget
-):
-    """Place the waiting buffers `some` (in the order tried) at `at` or above; True and `place` filled if it
-    can be done, else everything as it was. `budget` counts down the nodes left, below zero means given up.
+_FIXED = types.Tuple((_INTS, _INTS, _INTS, _INTS, _INTS, _INTS, int64))
+_STATE = types.Tuple((_INTS, _INTS, boolean[::1], _INTS))
+
+
+@njit(boolean(_INTS, int64, int64, _FIXED, _STATE), cache=True)  # type: ignore[untyped-decorator]
+def _search(some, at, at_rank, fixed, state):  # type: ignore[no-untyped-def]
+    """Place the waiting buffers `some` (in the order tried) at `at` or above; True and their places filled in
+    if it can be done, else everything as it was. The budget counts down the nodes left, below zero means
+    given up.
     """
+    rank, size, lo, hi, starts, meets, room = fixed
+    floor, place, waits, budget = state
     n = len(some)
     if n == 0:
         return True
@@ -194,22 +167,7 @@ def _search(  # type: ignore[no-untyped-def]
     if count > 1:
         before = floor[some]
         for number in range(count):
-            if not _search(
-                some[part == number],
-                at,
-                at_rank,
-                rank,
-                floor,
-                place,
-                waits,
-                size,
-                lo,
-                hi,
-                starts,
-                meets,
-                room,
-                budget,
-            ):
+            if not _search(some[part == number], at, at_rank, fixed, state):
                 for k in range(n):
                     floor[some[k]] = before[k]
                     waits[some[k]] = True
@@ -232,22 +190,7 @@ def _search(  # type: ignore[no-untyped-def]
             if waits[other]:
                 holds_one = True
                 floor[other] = max(floor[other], low + size[b])
-        if _search(
-            some[some != b],
-            low,
-            rank[b],
-            rank,
-            floor,
-            place,
-            waits,
-            size,
-            lo,
-            hi,
-            starts,
-            meets,
-            room,
-            budget,
-        ):
+        if _search(some[some != b], low, rank[b], fixed, state):
             return True
         waits[b] = True
         for j in range(len(met)):

@@ -122,11 +122,8 @@ def _extract(run: Execution, team: Team, node: Extract) -> bool:
     return True
 
 
-def _loop(run: Execution, team: Team, node: Loop) -> bool:
-    if not team.is_unfolded:
-        found = run_marked(run, team, node) if node.kind is not None else _run_unmarked(run, team, node)
-        if found is not None:
-            return found
+def enter_loop(run: Execution, team: Team, node: Loop) -> None:
+    """Begin a loop that goes step by step; one that runs not once gives what it would have carried."""
     lower, upper, step = (uniform(i.evaluate(team.env)) for i in (node.lower, node.upper, node.step))
     if node.is_data_dependent:
         run.record(team, node.number, max(0, -(-(upper - lower) // step)))
@@ -139,6 +136,14 @@ def _loop(run: Execution, team: Team, node: Loop) -> bool:
         team.env[node.iv.slot] = lower
         team.frames[-1].at += 1
         team.frames.append(Frame(node.body, 0, node, lower, upper, step))
+
+
+def _loop(run: Execution, team: Team, node: Loop) -> bool:
+    if not team.is_unfolded:
+        found = run_marked(run, team, node) if node.kind is not None else _run_unmarked(run, team, node)
+        if found is not None:
+            return found
+    enter_loop(run, team, node)
     return True
 
 

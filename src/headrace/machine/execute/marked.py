@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -33,15 +33,28 @@ if TYPE_CHECKING:
     from headrace.machine.execute.team import Team
 
 Array = np.ndarray[Any, Any]
+Run = TypeVar("Run", bound="Execution")
 BLOCK = 1 << 17
 """Lanes that are computed at once: the arrays in between stay in the second-level cache."""
 
 
 def run_marked(run: Execution, team: Team, node: Loop) -> bool | None:
     """Runs a marked loop folded: True done, False messages are missing, None if it cannot be folded."""
+    return fold(run, team, node, plan_of, _body, _combine)
+
+
+def fold(
+    run: Run,
+    team: Team,
+    node: Loop,
+    plan_for: Callable[[Run, Team, Loop], Plan | None],
+    run_body: Callable[[Run, Team, Plan, Sequence[int], dict[int, Any]], None],
+    combine: Callable[[Run, Team, Combine, int], None],
+) -> bool | None:
+    """A marked loop at once, in whatever way bodies are run and iterations combined; as `run_marked`."""
     key = ("marked", id(node))
     if key not in team.plans:
-        team.plans[key] = plan_of(run, team, node)
+        team.plans[key] = plan_for(run, team, node)
     plan: Plan | None = team.plans[key]
     if plan is None:
         return None
@@ -54,13 +67,12 @@ def run_marked(run: Execution, team: Team, node: Loop) -> bool | None:
     if any(queue.available < steps * count for queue, count in plan.receives):
         return False
     taken = {id(queue): iter(queue.take(steps, count)) for queue, count in plan.receives}
-    _body(run, team, plan, trips, taken)
-    for combine in plan.combines:
-        _combine(team, combine, steps)
+    run_body(run, team, plan, trips, taken)
+    for each in plan.combines:
+        combine(run, team, each, steps)
     return True
 
 
-# ---- running -----------------------------------------------------------------------------------------------
 def _body(run: Execution, team: Team, plan: Plan, trips: Sequence[int], taken: dict[int, Any]) -> None:
     steps = prod(trips)
     before: dict[int, Array] = {}
@@ -188,7 +200,7 @@ def _iteration_env(team: Team, plan: Plan, trips: Sequence[int]) -> list[Any]:
     return env
 
 
-def _combine(team: Team, combine: Combine, steps: int) -> None:
+def _combine(_: Execution, team: Team, combine: Combine, steps: int) -> None:
     node, values = combine.node, team.values
     initial = values[combine.carried.initial.number]
     if isinstance(node, Contract):

@@ -17,11 +17,12 @@ from headrace.machine.execute.contractions import accumulate, contract
 from headrace.machine.execute.exchange import Queue, checked
 from headrace.machine.execute.folding import ASSOCIATIVE, Combine, Plan, plan_of
 from headrace.machine.execute.gathered import Gathered, gathered
-from headrace.machine.execute.handlers import HANDLERS
+from headrace.machine.execute.handlers import HANDLERS, enter_loop
+from headrace.machine.execute.marked import fold
 from headrace.machine.execute.run import Execution
 from headrace.machine.execute.tape.record import LX, RecordedAccess, Recorder, lead_of
 from headrace.machine.execute.tape.views import Array, NotRecordable
-from headrace.machine.execute.team import Frame, Team
+from headrace.machine.execute.team import Team
 from headrace.machine.image import (
     Box,
     Constant,
@@ -257,19 +258,14 @@ def _loop(run: Any, team: Team, node: Loop) -> bool:
     if node.is_data_dependent:
         raise NotRecordable
     if not team.is_unfolded:
-        found = _folded(run, team, node) if node.kind is not None else _unmarked(run, team, node)
+        found = (
+            fold(run, team, node, _plan, _body, Recording.combined)
+            if node.kind is not None
+            else _unmarked(run, team, node)
+        )
         if found is not None:
             return found
-    lower, upper, step = (uniform(i.evaluate(team.env)) for i in (node.lower, node.upper, node.step))
-    is_empty = lower >= upper
-    for c in node.carried:
-        team.values[(c.result if is_empty else c.argument).number] = team.values[c.initial.number]
-    for i in node.indices:
-        team.env[(i.result if is_empty else i.argument).slot] = i.initial.evaluate(team.env)
-    if not is_empty:
-        team.env[node.iv.slot] = lower
-        team.frames[-1].at += 1
-        team.frames.append(Frame(node.body, 0, node, lower, upper, step))
+    enter_loop(run, team, node)
     return True
 
 
@@ -286,29 +282,6 @@ def _unmarked(run: Recording, team: Team, node: Loop) -> bool | None:
     if not all(uniform(t.evaluate(team.env)) for t in whole.trips):
         return True
     return all([run.handlers[type(n)](run, team, n) for n in whole.nodes])
-
-
-def _folded(run: Recording, team: Team, node: Loop) -> bool | None:
-    """As `marked.run_marked`."""
-    key = ("marked", id(node))
-    if key not in team.plans:
-        team.plans[key] = _plan(run, team, node)
-    plan: Plan | None = team.plans[key]
-    if plan is None:
-        return None
-    trips = plan.trips(team)
-    steps = prod(trips)
-    if steps == 0:
-        for c in node.carried:
-            team.values[c.result.number] = team.values[c.initial.number]
-        return True
-    if any(queue.available < steps * count for queue, count in plan.receives):
-        return False
-    taken = {id(queue): iter(queue.take(steps, count)) for queue, count in plan.receives}
-    _body(run, team, plan, trips, taken)
-    for combine in plan.combines:
-        run.combined(team, combine, steps)
-    return True
 
 
 def _plan(run: Recording, team: Team, node: Loop) -> Plan | None:
