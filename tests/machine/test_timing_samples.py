@@ -22,7 +22,7 @@ NAMES = sorted(path.stem for path in PROGRAMS.glob("*.mlir") if path.stem != "sn
 """The snippets name peers that have no program there: there is nothing to run."""
 SPYRE = device("spyre")
 TOGGLED = ("public_square",)
-"""Programs whose scratchpad addresses are all carried from iteration to iteration: their peak is not known."""
+"""Programs whose scratchpad addresses are all carried between iterations: their peak is unknown."""
 MOVED = {
     "multicast": (None, 2048),
     "gather": (32 * 128 + 128, 8192),
