@@ -27,13 +27,20 @@ SLOW = ("make demo", "make test", "python -m tests.mutants")
 
 
 def main(arguments: list[str]) -> None:
-    """Rewrite README.md and docs/*.md; `--log COMMAND FILE` supplies the output of a slow command."""
+    """Rewrite README.md and docs/*.md; `--log COMMAND FILE` supplies the output of a slow command or the text
+    of a table, `--only NAME` leaves all other blocks alone.
+    """
     logs = {
         arguments[k + 1]: Path(arguments[k + 2]).read_text() for k, a in enumerate(arguments) if a == "--log"
     }
+    only = {arguments[k + 1] for k, a in enumerate(arguments) if a == "--only"}
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         text = page.read_text(encoding="utf-8")
-        fresh = BLOCK.sub(lambda match: block(match, text, logs), text)
+
+        def filled(match: re.Match[str], text: str = text) -> str:
+            return match.group() if only and match.group(2) not in only else block(match, text, logs)
+
+        fresh = BLOCK.sub(filled, text)
         if fresh != text:
             page.write_text(fresh, encoding="utf-8")
             print(f"wrote {page.relative_to(ROOT)}")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.kernels import kernel_text
+from benchmarks.kernels import kernel_text, single
 
 from headrace.arch.presets import device
 from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.text import parse
 from headrace.runtime.defaults import default_scalars
 from headrace.runtime.kernel import Kernel
 from headrace.schedule.graph import Linear, PerCore
+from headrace.schedule.model import model
 from headrace.schedule.phases.multicast import joinable
 from headrace.schedule.search import Defaults, search
 from headrace.schedule.search.contract import taper
@@ -40,6 +42,13 @@ def test_predicted_cycles_are_not_below_the_bound():
     for graph in (tilegraphs.gemm(1024, 1024, 1024, (4, 8)), tilegraphs.add(4096, 1024, 32)):
         plan = search(graph, device("spyre"))
         assert plan.predicted_cycles >= plan.bound_cycles
+
+
+def test_partial_sums_take_the_time_of_the_vector_unit_they_pass_through():
+    chip = device("tpuv3")  # its matrix unit makes a row of 128 sums a cycle, its vector unit passes 64 on
+    graph = model(parse(single.gemm(512, 512, 512)), chip)
+    (phase,) = search(graph, chip).classes[0].phases
+    assert phase.parts["PT"] >= 512 * 512 / 64 / chip.corelets * (512 / phase.blocks["depth"])
 
 
 def test_simulation_picks_the_fastest_variant_and_lists_all():

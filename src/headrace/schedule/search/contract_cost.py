@@ -289,7 +289,8 @@ def _work(
         space.extent(d) for d in space.roles.outer_depth
     )
     last = count * (max(stage_rows * max(per_row, _epilogue_cycles(space, width)), fill) + swap)
-    return count * (chunks - 1) * (max(each * per_row, fill) + swap) + last * ceil(rows / stage), last
+    passing = max(per_row, _passing_cycles(space, width))
+    return count * (chunks - 1) * (max(each * passing, fill) + swap) + last * ceil(rows / stage), last
 
 
 def _row_cycles(space: Space, depth: int, width: int) -> float:
@@ -318,6 +319,13 @@ def _fill_cycles(space: Space, depth: int, width: int) -> float:
         return depth * width / reader.strided_accesses_per_cycle
     link = space.device.find_link(reader.kind, space.unit)
     return depth * width * itemsize(space.roles.weights.dtype) / ((link.bandwidth if link else None) or 128)
+
+
+def _passing_cycles(space: Space, width: int) -> float:
+    """Cycles of the vector unit to hand a row of partial sums of a matrix unit on to the scratchpad."""
+    if space.device.unit(space.unit).matrix is None:
+        return 0.0
+    return step_cycles([], [Port(width, space.sums)], space.device, units(space.device).vector)
 
 
 def _epilogue_cycles(space: Space, width: int) -> float:
