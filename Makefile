@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
+# commands started by tests and the demo read compiled modules instead of compiling them anew each time
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-all bench docs lint size clean
 
 $(STAMP): pyproject.toml constraints.txt

@@ -12,8 +12,11 @@ from headrace.runtime.launch import run_program
 from headrace.runtime.reference import run_reference
 from tests.differential.chains import chain
 
+QUICK = range(24)
+LONG = [pytest.param(seed, marks=pytest.mark.long) for seed in range(24, 120)]
 
-@pytest.mark.parametrize("seed", range(60))
+
+@pytest.mark.parametrize("seed", [*QUICK, *LONG])
 def test_a_random_chain_runs_alike_on_machine_and_reference(seed: int) -> None:
     text, kinds = chain(seed)
     kernel = Kernel(text, f"chain{seed}")

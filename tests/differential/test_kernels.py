@@ -23,15 +23,16 @@ EXAMPLES = sorted(KERNELS)
 
 
 def _elements(extents: dict[str, Any]) -> int:
-    numbers = [n for key, n in extents.items() if key in ("rows", "columns", "m", "n", "k")]
-    product = 1
-    for n in numbers:
-        product *= n
-    return product
+    """Of all tensors of a product, of one tensor of another kernel."""
+    if "k" in extents:
+        m, n, k = (extents[key] for key in "mnk")
+        return int(m * k + k * n + m * n)
+    return int(extents["rows"] * extents["columns"])
 
 
 CASES = [(name, extents) for name in EXAMPLES for extents in VARIANTS[name]]
-QUICK = [(name, extents) for name, extents in CASES if _elements(extents) < 3_000_000]
+QUICK = [(name, extents) for name, extents in CASES if _elements(extents) < 200_000]
+LARGE = [case for case in CASES if case not in QUICK]
 
 
 def compare(kernel: Kernel, device: str, is_checked: bool = False) -> None:
@@ -69,8 +70,22 @@ def test_an_awkward_extent_runs_on_a_small_device(name: str, extents: dict[str, 
     compare(Kernel(kernel_text(name, **extents), name), device)
 
 
-@pytest.mark.parametrize("name,extents", [c for c in CASES if c not in QUICK])
-def test_tensors_larger_than_the_scratchpad_run(name: str, extents: dict[str, Any]) -> None:
+@pytest.mark.long
+@pytest.mark.parametrize("name,extents", LARGE[::5], ids=[f"{n}-{e}" for n, e in LARGE[::5]])
+@pytest.mark.parametrize("device", ["tiny", "sample"])
+def test_a_large_extent_runs_on_a_small_device(name: str, extents: dict[str, Any], device: str) -> None:
+    compare(Kernel(kernel_text(name, **extents), name), device)
+
+
+@pytest.mark.parametrize("name", ["vector_add", "softmax"])
+def test_a_tensor_larger_than_the_scratchpad_runs(name: str) -> None:
+    extents = min((e for n, e in LARGE if n == name), key=_elements)
+    compare(Kernel(kernel_text(name, **extents), name), "spyre")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name,extents", LARGE, ids=[f"{n}-{e}" for n, e in LARGE])
+def test_many_tensors_larger_than_the_scratchpad_run(name: str, extents: dict[str, Any]) -> None:
     compare(Kernel(kernel_text(name, **extents), name), "spyre")
 
 
