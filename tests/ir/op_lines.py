@@ -88,6 +88,11 @@ linalg.fill ins(%f : f32) outs(%m : memref<4x8xf32>)
 %r = scf.for %x = %i to %j step %i iter_args(%acc = %f) -> (f32) { scf.yield %acc : f32 }
 %r:2 = scf.for %x = %i to %j step %i iter_args(%acc = %f, %acc2 = %v) -> (f32, tensor<4xf32>) { scf.yield %acc, %acc2 : f32, tensor<4xf32> }
 scf.for %x = %n to %n step %n : i32 { }
+scf.for unsigned %x = %n to %n step %n : i32 { }
+%r = scf.for unsigned %x = %i to %j step %i iter_args(%acc = %f) -> (f32) { scf.yield %acc : f32 }
+scf.forall (%x, %y) in (4, %i) { }
+scf.forall (%x) = (%i) to (8) step (2) { %z = arith.addi %x, %x : index } {mapping = [#gpu.thread<x>]}
+%r = scf.forall (%x) in (8) shared_outs(%q = %at) -> (tensor<8x4xf32>) { scf.forall.in_parallel { tensor.parallel_insert_slice %v into %q[%x, 0] [1, 4] [1, 1] : tensor<4xf32> into tensor<8x4xf32> } }
 scf.for %x = %i to %j step %i { } {headrace.phase = "a"}
 %r = scf.if %k -> f32 { scf.yield %f : f32 } else { scf.yield %g : f32 }
 %r = scf.if %k -> (f32) { scf.yield %f : f32 } else { scf.yield %g : f32 }
@@ -471,7 +476,32 @@ WRONG: list[tuple[str, str]] = [
         "%z = arith.constant 0 : index\n%r = scf.for %x = %i to %j step %z iter_args(%q = %f) -> (f32) { scf.yield %q : f32 }",
         "the step is 0",
     ),
-    ("scf.for unsigned %x = %n to %n step %n : i32 { }", "a loop over unsigned bounds"),
+    (
+        "scf.forall (%x, %y) in (4) { }",
+        "1 upper bounds for 2 counters",
+    ),
+    (
+        "%r = scf.forall (%x) in (4) shared_outs(%q = %a) -> (tensor<4xf32>) { }",
+        "operand is used with type tensor<4xf32>",
+    ),
+    (
+        "%r = scf.forall (%x) in (4) shared_outs(%q = %at) -> (tensor<8x4xf32>) { scf.forall.in_parallel { "
+        "tensor.parallel_insert_slice %v into %a[%x, 0] [1, 4] [1, 1] : tensor<4xf32> into tensor<4x8xf32> } }",
+        "inserts into something else than the shared outs",
+    ),
+    (
+        "%r = scf.forall (%x) in (4) shared_outs(%q = %at) -> (tensor<8x4xf32>) { scf.forall.in_parallel { "
+        "tensor.parallel_insert_slice %v into %q[%x, 2] [1, 4] [1, 1] : tensor<4xf32> into tensor<8x4xf32> } }",
+        "outside",
+    ),
+    (
+        "scf.forall (%x) in (4) { scf.forall.in_parallel { %z = arith.addi %x, %x : index } }",
+        "holds tensor.parallel_insert_slice only",
+    ),
+    (
+        "tensor.parallel_insert_slice %v into %at[2, 0] [1, 4] [1, 1] : tensor<4xf32> into tensor<8x4xf32>",
+        "stands in the scf.forall.in_parallel",
+    ),
     ("%r = scf.if %k -> f32 { scf.yield %f : f32 }", "yields values but has no else"),
     (
         "%r = scf.while (%x = %f) : (f32) -> f32 { scf.condition(%k) %n : i32 } do { ^bb0(%y: f32): scf.yield %y : f32 }",

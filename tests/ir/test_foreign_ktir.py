@@ -146,7 +146,6 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "a misspelt op": (function("%r = §linalg.matmull %p"), "unknown operation 'linalg.matmull'", "did you mean linalg.matmul"),
     "index.add": (function("%r = §index.add %n, %n"), "unknown operation 'index.add'", "write arith on values of type index"),
     "arith.maxf": (function("%r = §arith.maxf %n, %n : f32"), "unknown operation 'arith.maxf'", "arith.maximumf"),
-    "scf.forall": (function("§scf.forall (%i) in (4) {\n}"), "unknown operation 'scf.forall'", "scf.parallel"),
     **{
         f"inter_tile_{name}": (function(f"%r = §ktdp.inter_tile_{name}(%p)"), f"unknown operation 'ktdp.inter_tile_{name}'", "a design no tool reads")
         for name in ("reduce_scatter", "gather", "all_to_all", "scatter")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import PackageNotFoundError, version
 
 
 def doctor() -> int:
     """Print versions, then run one small kernel at two levels."""
+    from importlib.metadata import PackageNotFoundError, version
+
     print(f"python {platform.python_version()} on {platform.machine()}")
     for name in ("headrace", "xdsl", "numpy", "ml_dtypes", "numba", "networkx", "torch", "transformers"):
         try:

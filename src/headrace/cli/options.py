@@ -9,15 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from headrace.arch.device import Device
 from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.files import write_bytes
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from headrace.arch.device import Device
     from headrace.runtime.kernel import Kernel
-from headrace.ir.files import write_bytes
 
 DeviceName = Annotated[str, typer.Option("--device", help="Preset name or architecture file.")]
 ArchChanges = Annotated[
@@ -64,6 +65,8 @@ def names(text: str) -> tuple[str, ...]:
 
 def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     """The arrays of an .npz file; HeadraceError when it is missing or none."""
+    import numpy as np
+
     try:
         with np.load(path, allow_pickle=False) as data:
             return {key: data[key] for key in data.files}
@@ -83,6 +86,8 @@ def warn(kernel: Kernel) -> None:
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
     """Write arrays as .npz, atomically."""
+    import numpy as np
+
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:  # numpy.savez takes no array named "file"
         for key, array in arrays.items():

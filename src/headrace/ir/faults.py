@@ -49,7 +49,6 @@ _FORMER = {
     "arith.maxf": "write arith.maximumf (NaN wins) or arith.maxnumf (the number wins)",
     "arith.minf": "write arith.minimumf (NaN wins) or arith.minnumf (the number wins)",
     "arith.convertf": "write arith.extf or arith.truncf",
-    "scf.forall": "write scf.parallel or scf.for, or give the work to more tiles",
     "linalg.elementwise": "write the named op, as linalg.exp, or linalg.map",
     "linalg.contract": "write linalg.matmul with indexing_maps, or linalg.generic",
     "linalg.softmax": "write linalg.reduce, linalg.broadcast and elementwise ops",

@@ -73,7 +73,7 @@ class Ranges:
         if loop is None or loop.name != "scf.for" or at != 0:
             return None
         low, high, step = (self.of(v) for v in loop.operands[:3])
-        if low is None or high is None:
+        if low is None or high is None or ("unsignedCmp" in loop.properties and min(low + high) < 0):
             return None
         last = max(high[1] - 1, low[0])
         if step is not None and step[0] == step[1] > 0 and low[0] == low[1]:

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Block, Operation
 
-from headrace.numbers.dtypes import numpy_dtype
+from headrace.numbers.dtypes import bit_width, numpy_dtype
 from headrace.semantics.frame import Frame, Handler, element_type
 from headrace.semantics.ledger import last_uses
 from headrace.semantics.linalg import LINALG
 from headrace.semantics.memory import MEMORY
 from headrace.semantics.scalars import SCALARS
-from headrace.semantics.tensors import TENSORS
+from headrace.semantics.tensors import TENSORS, mixed, slices, writable
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ def run_block(frame: Frame, block: Block, arguments: Sequence[Any]) -> Steps:
             produced = handler(frame, op)
         elif op.name in TERMINATORS:
             result, produced = [frame.get(v) for v in op.operands], ()
+        elif op.name == "scf.forall.in_parallel":
+            result, produced = [POINTS[o.name](frame, o) for o in op.regions[0].block.ops], ()
         elif op.name in CONTROL:
             produced = yield from CONTROL[op.name](frame, op)
         else:
@@ -69,15 +71,26 @@ def run_block(frame: Frame, block: Block, arguments: Sequence[Any]) -> Steps:
 
 def _for(frame: Frame, op: Operation) -> Steps:
     low, high, step = frame.integers(op.operands[:3])
+    body = op.regions[0].block
+    dtype = element_type(body.args[0].type)
+    is_unsigned = "unsignedCmp" in op.properties
+    if is_unsigned:
+        low, high, step = (n % 2 ** bit_width(dtype) for n in (low, high, step))
     if step <= 0:
         raise frame.error(op, f"the step is {step}", "a loop's step is positive")
     carried: Sequence[Any] = [frame.get(v) for v in op.operands[3:]]
-    body = op.regions[0].block
-    dtype = element_type(body.args[0].type)
     for at in range(low, high, step):
+        if is_unsigned:
+            at = signed(at, dtype)
         first = at if dtype == "index" else np.asarray(at, numpy_dtype(dtype))
         carried = yield from run_block(frame, body, [first, *carried])
     return carried
+
+
+def signed(number: int, dtype: str) -> int:
+    """The number whose bits an unsigned one has in an integer type."""
+    bits = bit_width(dtype)
+    return number - (number >> (bits - 1) << bits)
 
 
 def _if(frame: Frame, op: Operation) -> Steps:
@@ -113,6 +126,40 @@ def _parallel(frame: Frame, op: Operation) -> Steps:
     return carried
 
 
+def _forall(frame: Frame, op: Any) -> Steps:
+    """`scf.forall`: points read the shared outs as they were; the slices they insert make the results."""
+    body = op.region.block
+    lows, highs, steps = ([*mixed(frame, *bound)] for bound in op.bounds())
+    if any(step <= 0 for step in steps):
+        raise frame.error(op, f"the steps are {steps}", "a loop's step is positive")
+    given = [frame.get(v) for v in op.outputs]
+    made = [writable(value) for value in given]
+    is_there = [np.zeros(value.shape, np.bool_) for value in made]
+    for value in made:
+        frame.ledger.hold(value)
+    for point in itertools.product(*map(range, lows, highs, steps)):
+        for target, cut, part in (yield from run_block(frame, body, [*point, *given])):
+            k = op.shared.index(target)
+            if is_there[k][cut].any():
+                frame.warn(op, "points insert into the same elements; the last one's stay")
+            is_there[k][cut] = True
+            made[k][cut] = part
+    for value in made:
+        frame.ledger.release(value)
+    return made
+
+
+def _insert(frame: Frame, op: Any) -> tuple[Any, Any, Any]:
+    """The shared out a point inserts into, where, and what."""
+    source = frame.array(op, op.source)
+    cut, sizes = slices(frame, op, frame.get(op.dest).shape)
+    return op.dest, cut, source.reshape(sizes)
+
+
+POINTS: dict[str, Callable[[Frame, Operation], Any]] = {"tensor.parallel_insert_slice": _insert}
+"""What the ops of an `scf.forall.in_parallel` leave to the loop."""
+
+
 def _region(frame: Frame, op: Operation) -> Steps:
     return (yield from run_block(frame, op.regions[0].block, ()))
 
@@ -138,6 +185,7 @@ CONTROL: dict[str, Callable[[Frame, Operation], Steps]] = {
     "scf.if": _if,
     "scf.while": _while,
     "scf.parallel": _parallel,
+    "scf.forall": _forall,
     "scf.execute_region": _region,
     "scf.index_switch": _switch,
     "func.call": _call,

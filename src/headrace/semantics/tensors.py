@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from headrace.numbers.dtypes import numpy_dtype
 from headrace.semantics.affine import open_grid
@@ -45,10 +45,13 @@ def _from_elements(frame: Frame, op: Operation) -> Sequence[Any]:
 
 
 def _mixed(frame: Frame, op: Any, what: str) -> tuple[int, ...]:
+    return mixed(frame, getattr(op, what), getattr(op, f"static_{what}"))
+
+
+def mixed(frame: Frame, dynamic: Sequence[SSAValue], static: Any) -> tuple[int, ...]:
     """Static numbers with the dynamic ones filled in from operands."""
-    dynamic = iter(getattr(op, what))
-    static = getattr(op, f"static_{what}").get_values()
-    return tuple(frame.integer(next(dynamic)) if n == DYNAMIC_INDEX else int(n) for n in static)
+    values = iter(dynamic)
+    return tuple(frame.integer(next(values)) if n == DYNAMIC_INDEX else int(n) for n in static.get_values())
 
 
 def slices(frame: Frame, op: Operation, shape: Sequence[int]) -> tuple[tuple[slice, ...], tuple[int, ...]]:
@@ -96,13 +99,13 @@ def _reduced(sizes: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
 
 def _insert_slice(frame: Frame, op: Operation) -> Sequence[Any]:
     source, dest = frame.array(op, op.operands[0]), frame.get(op.operands[1])
-    out = _writable(dest)
+    out = writable(dest)
     cut, sizes = slices(frame, op, out.shape)
     out[cut] = source.reshape(sizes)
     return [out]
 
 
-def _writable(value: Any) -> Array:
+def writable(value: Any) -> Array:
     """A copy to write into; what nobody has written yet reads as zeros."""
     if isinstance(value, Empty):
         return np.zeros(value.shape, numpy_dtype(value.dtype))
@@ -110,7 +113,7 @@ def _writable(value: Any) -> Array:
 
 
 def _insert(frame: Frame, op: Operation) -> Sequence[Any]:
-    out = _writable(frame.get(op.operands[1]))
+    out = writable(frame.get(op.operands[1]))
     at = frame.integers(op.operands[2:])
     if any(not 0 <= i < n for i, n in zip(at, out.shape, strict=True)):
         raise frame.error(op, f"index {list(at)} is outside the tensor of extents {list(out.shape)}")

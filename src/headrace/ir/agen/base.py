@@ -21,7 +21,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from headrace.ir import syntax
+from headrace.ir import subscripts, syntax
 from headrace.ir.dataflow import CustomVectorType, Direction
 from headrace.ir.syntax import INDEX
 from headrace.ir.words import WordAttr
@@ -52,7 +52,7 @@ class Side:
 
     def __init__(self, parser: Parser) -> None:
         self.memref = parser.parse_unresolved_operand()
-        found, self.names = syntax.subscripts(parser)
+        found, self.names = subscripts.subscripts(parser)
         self.map = AffineMapAttr(found)
 
     def indices(self, parser: Parser) -> list[SSAValue]:
@@ -70,7 +70,7 @@ def print_side(
     printer: Printer, memref: SSAValue, amap: AffineMapAttr, indices: Any, label: str = ""
 ) -> None:
     syntax.print_values(printer, [memref], f" {label}")
-    syntax.print_subscripts(printer, amap.data, indices)
+    subscripts.print_subscripts(printer, amap.data, indices)
 
 
 def multicast(parser: Parser) -> list[SSAValue]:

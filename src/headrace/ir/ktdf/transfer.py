@@ -26,7 +26,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from headrace.ir import syntax
+from headrace.ir import subscripts, syntax
 from headrace.ir.ktdf.types import FifoSlotType
 
 
@@ -107,10 +107,10 @@ class DataTransferOp(IRDLOperation):
     ) -> None:
         syntax.print_values(printer, [value])
         if amap is not None:
-            syntax.print_subscripts(printer, amap.data, indices)
+            subscripts.print_subscripts(printer, amap.data, indices)
         if static is not None:
             printer.print_string(" size ")
-            syntax.print_index_sizes(printer, sizes, static)
+            subscripts.print_index_sizes(printer, sizes, static)
 
     def verify_(self) -> None:
         if self.source.type.element_type != self.destination.type.element_type:
@@ -141,10 +141,10 @@ def _side(parser: Parser) -> tuple[Any, Attribute | None, list[Any], list[Any], 
     sizes: list[Any] = []
     static: Any = None
     if syntax.at(parser, "["):
-        found, indices = syntax.subscripts(parser)
+        found, indices = subscripts.subscripts(parser)
         amap = AffineMapAttr(found)
     if parser.parse_optional_keyword("size"):
-        sizes, static = syntax.index_sizes(parser)
+        sizes, static = subscripts.index_sizes(parser)
     return value, amap, indices, sizes, static
 
 

@@ -29,7 +29,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from headrace.ir import syntax
+from headrace.ir import subscripts, syntax
 from headrace.ir.ktdp.types import AccessTileType
 
 
@@ -86,7 +86,7 @@ class ConstructAccessTileOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Any:
         base = parser.parse_unresolved_operand()
-        base_map, indices = syntax.subscripts(parser, has_symbols=False)
+        base_map, indices = subscripts.subscripts(parser, has_symbols=False)
         found = symbols(parser)
         properties, attributes = syntax.attr_dict(parser, cls)
         for key, kind in (("set", AffineSetAttr), ("order", AffineMapAttr)):
@@ -105,7 +105,7 @@ class ConstructAccessTileOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         syntax.print_values(printer, [self.base], " ")
-        syntax.print_subscripts(printer, self.base_map.data, self.indices)
+        subscripts.print_subscripts(printer, self.base_map.data, self.indices)
         print_symbols(printer, self)
         syntax.print_attr_dict(printer, self, ("base_map",))
         syntax.print_types(printer, [self.base.type])

@@ -34,7 +34,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, SingleBlockImplicitTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from headrace.ir import syntax
+from headrace.ir import subscripts, syntax
 from headrace.ir.affine import canonical
 from headrace.ir.ktdp.access import check_order, check_symbols, print_symbols, required, symbols
 from headrace.ir.ktdp.types import AccessTileType
@@ -58,11 +58,11 @@ class _Subscripts:
         if is_indirect:
             amap, used = self._read_indirect(parser)
         elif syntax.at(parser, "("):
-            amap, used = syntax.subscripts(parser, parser.Delimiter.PAREN, has_symbols=False)
+            amap, used = subscripts.subscripts(parser, parser.Delimiter.PAREN, has_symbols=False)
         elif syntax.at_word(parser) and not syntax.at(parser, "symbol"):
             parser.refuse("expected a subscript", "a coordinate read from memory is written ind(%view[...])")
         else:  # a bare expression, written by older producers; printed in parentheses
-            amap, used = syntax.one_subscript(parser)
+            amap, used = subscripts.one_subscript(parser)
         self.kinds.append(is_indirect)
         self.maps.append(amap)
         self.names.append(used)
@@ -72,7 +72,7 @@ class _Subscripts:
             parser.refuse("expected '('", "write ind(%view[...])")
         with parser.in_parens():
             self.memrefs.append(parser.parse_unresolved_operand())
-            found = syntax.subscripts(parser, has_symbols=False)
+            found = subscripts.subscripts(parser, has_symbols=False)
         if not (syntax.at(parser, ",") or syntax.at(parser, "]")):
             parser.refuse(
                 "expected ',' or ']'", "an index read from memory is used as it is: store it scaled"
@@ -182,7 +182,7 @@ class ConstructIndirectAccessTileOp(IRDLOperation):
         views = iter(self.indirect_memrefs)
         texts = []
         for kind, amap in zip(self.per_dim_subscript_kinds, self.per_dim_subscript_maps, strict=True):
-            text = syntax.subscripts_text(printer, amap.data, values)
+            text = subscripts.subscripts_text(printer, amap.data, values)
             is_indirect = kind.value.data != 0
             texts.append(
                 f"ind({syntax.value_name(printer, next(views))}[{text}])" if is_indirect else f"({text})"

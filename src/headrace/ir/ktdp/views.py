@@ -36,7 +36,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from headrace.ir import syntax
+from headrace.ir import subscripts, syntax
 from headrace.ir.ktdp.spaces import MemorySpaceAttr, SpyreMemorySpaceAttr, memory_space
 from headrace.ir.ktdp.types import AccessTileType, ExtractKind, RuntimeArgType
 from headrace.ir.syntax import INDEX
@@ -95,7 +95,7 @@ class ConstructMemoryViewOp(IRDLOperation):
             parser.parse_punctuation(",")
             parser.parse_keyword(keyword)
             parser.parse_punctuation(":")
-            groups.append(syntax.index_sizes(parser))
+            groups.append(subscripts.index_sizes(parser))
         (sizes, static_sizes), (strides, static_strides) = groups
         place = parser.pos
         properties, attributes = syntax.attr_dict(parser, cls)
@@ -119,9 +119,9 @@ class ConstructMemoryViewOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         syntax.print_values(printer, [self.offset], " ", ", sizes: ")
-        syntax.print_index_sizes(printer, self.sizes, self.static_sizes)
+        subscripts.print_index_sizes(printer, self.sizes, self.static_sizes)
         printer.print_string(", strides: ")
-        syntax.print_index_sizes(printer, self.strides, self.static_strides)
+        subscripts.print_index_sizes(printer, self.strides, self.static_strides)
         syntax.print_attr_dict(printer, self, ("static_sizes", "static_strides"))
         syntax.print_types(printer, [self.result.type])
 

@@ -12,11 +12,12 @@ from headrace.ir.passes.fold import constant
 def simplify(op: Operation) -> bool:
     """Rewrites an `scf.if` of a constant, or an `scf.for` of no or one iteration; True if it did.
 
-    Loops with attributes are left alone: a scheduler marked them.
+    Loops with attributes are left alone: a scheduler marked them. So are those that count unsigned.
     """
     if op.name == "scf.if":
         return _if(op)
-    return op.name == "scf.for" and not op.attributes and (_for(op) or _carries(op) or _unused(op))
+    is_plain = op.name == "scf.for" and not op.attributes and not op.properties
+    return is_plain and (_for(op) or _carries(op) or _unused(op))
 
 
 def _if(op: Operation) -> bool:

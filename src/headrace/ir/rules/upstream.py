@@ -70,6 +70,10 @@ def _insert_slice(_: Scope, op: Any) -> Iterator[Diagnostic]:
         yield error(op, f"the result {op.result.type} is not the destination's type {op.dest.type}")
 
 
+def _parallel_insert_slice(_: Scope, op: Any) -> Iterator[Diagnostic]:
+    yield from _slice(op, op.dest.type, op.source.type)
+
+
 def _slice(op: Any, whole: Any, part: Any) -> Iterator[Diagnostic]:
     """Offsets, sizes and strides name a slice of `whole` of type `part`, which may lack dims of 1."""
     named = (op.static_offsets, op.static_sizes, op.static_strides)
@@ -104,7 +108,8 @@ def _drops_ones(sizes: Sequence[int], shape: Sequence[int]) -> bool:
 
 def _for(scope: Scope, op: Any) -> Iterator[Diagnostic]:
     step = scope.range_of(op, op.operands[2])
-    if step is not None and step[1] <= 0:
+    is_unsigned = "unsignedCmp" in op.properties
+    if step is not None and step[1] <= 0 and not (is_unsigned and step[0] < 0):
         yield error(op, f"the step is {step[1]}", "a loop counts upwards: use a positive step")
 
 
@@ -233,4 +238,5 @@ UPSTREAM: dict[str, Rule] = {
     "tensor.from_elements": _from_elements,
     "tensor.insert": _insert,
     "tensor.insert_slice": _insert_slice,
+    "tensor.parallel_insert_slice": _parallel_insert_slice,
 }

@@ -1,29 +1,41 @@
-"""scf: result types without parentheses; `scf.parallel`."""
+"""scf: result types without parentheses; unsigned loops; `scf.parallel`, `scf.forall`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import UnitAttr, i1
 from xdsl.ir import Region
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import SingleBlockImplicitTerminator, ensure_terminator
+from xdsl.utils.exceptions import VerifyException
 
 from headrace.ir import syntax
 from headrace.ir.syntax import INDEX
+from headrace.ir.upstream.forall import ForallOp, InParallelOp
+
+UNSIGNED = "unsignedCmp"
 
 
 class ForOp(scf.ForOp):
-    """Reads `iter_args(%a = %b) -> t` as well as `-> (t, …)`."""
+    """Reads `iter_args(%a = %b) -> t` as well as `-> (t, …)`, and `scf.for unsigned`."""
+
+    def verify_(self) -> None:
+        """As xDSL's, which does not know the property of unsigned loops."""
+        mark = self.properties.pop(UNSIGNED, None)
+        try:
+            super().verify_()
+        finally:
+            if mark is not None:
+                self.properties[UNSIGNED] = mark
+        if mark not in (None, UnitAttr()):
+            raise VerifyException(f"'{UNSIGNED}' is a mark without a value")
 
     @classmethod
     def parse(cls, parser: Any) -> Any:
-        if syntax.at(parser, "unsigned"):
-            parser.refuse(
-                "a loop over unsigned bounds", "loops count signed: drop the word for bounds below 2^63"
-            )
+        is_unsigned = parser.parse_optional_keyword("unsigned") is not None
         variable = parser.parse_argument(expect_type=False)
         parser.parse_punctuation("=")
         bounds = [parser.parse_unresolved_operand()]
@@ -34,7 +46,9 @@ class ForOp(scf.ForOp):
         carried: list[tuple[Any, Any]] = []
         types: list[Any] = []
         if parser.parse_optional_keyword("iter_args"):
-            carried = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _assignment(parser))
+            carried = parser.parse_comma_separated_list(
+                parser.Delimiter.PAREN, lambda: syntax.assignment(parser)
+            )
             parser.parse_punctuation("->")
             types = syntax.arrow_types(parser)
         initial = parser.resolve_operands([value for _, value in carried], types, start)
@@ -47,17 +61,17 @@ class ForOp(scf.ForOp):
             result_types=types,
             regions=[body],
             attributes=parser.parse_optional_attr_dict(),
+            properties={UNSIGNED: UnitAttr()} if is_unsigned else {},
         )
         if not carried:
             for trait in op.get_traits_of_type(SingleBlockImplicitTerminator):
                 ensure_terminator(op, trait)
         return op
 
-
-def _assignment(parser: Parser) -> tuple[Any, Any]:
-    arg = parser.parse_argument(expect_type=False)
-    parser.parse_punctuation("=")
-    return arg, parser.parse_unresolved_operand()
+    def print(self, printer: Printer) -> None:
+        if UNSIGNED in self.properties:
+            printer.print_string(" unsigned")
+        super().print(printer)
 
 
 class IfOp(scf.IfOp):
@@ -128,4 +142,4 @@ class ParallelOp(scf.ParallelOp):
         syntax.print_attr_dict(printer, self)
 
 
-OPS: tuple[type[Any], ...] = (ForOp, IfOp, ParallelOp)
+OPS: tuple[type[Any], ...] = (ForOp, IfOp, ParallelOp, ForallOp, InParallelOp)

@@ -1,4 +1,4 @@
-"""tensor: generate, rank, bitcast, gather; expansion of rank 0."""
+"""tensor: generate, rank, bitcast, gather, parallel_insert_slice; expansion of rank 0."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any
 
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, TensorType, UnitAttr, i64
+from xdsl.dialects.utils.dynamic_index_list import verify_dynamic_index_list
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
     IRDLOperation,
     irdl_op_definition,
     operand_def,
@@ -22,7 +24,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure, RecursiveMemoryEffect, SingleBlockImplicitTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from headrace.ir import syntax
+from headrace.ir import subscripts, syntax
 from headrace.ir.syntax import INDEX
 from headrace.ir.upstream.patch import CastLike, bit_width, check_same_shape
 
@@ -78,7 +80,7 @@ class ExpandShapeOp(tensor.ExpandShapeOp):
         groups = parser.parse_attribute()
         shape = None
         if parser.parse_optional_keyword("output_shape"):
-            shape = syntax.index_sizes(parser)
+            shape = subscripts.index_sizes(parser)
         place = parser.pos
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
@@ -196,4 +198,37 @@ class GatherOp(IRDLOperation):
             raise VerifyException(f"the last dimension of the indices must be {len(dims)}")
 
 
-OPS: tuple[type[Any], ...] = (GenerateOp, ExpandShapeOp, RankOp, BitcastOp, GatherOp)
+@irdl_op_definition
+class ParallelInsertSliceOp(IRDLOperation):
+    """What a point of an scf.forall inserts into a shared out: tensor.insert_slice without a result."""
+
+    name = "tensor.parallel_insert_slice"
+    source = operand_def(TensorType)
+    dest = operand_def(TensorType)
+    offsets = var_operand_def(IndexType)
+    sizes = var_operand_def(IndexType)
+    strides = var_operand_def(IndexType)
+    static_offsets = prop_def(DenseArrayBase.constr(i64))
+    static_sizes = prop_def(DenseArrayBase.constr(i64))
+    static_strides = prop_def(DenseArrayBase.constr(i64))
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = tensor.InsertSliceOp.assembly_format
+    custom_directives = tensor.InsertSliceOp.custom_directives
+
+    def verify_(self) -> None:
+        for what in ("offsets", "sizes", "strides"):
+            static = getattr(self, f"static_{what}").get_values()
+            verify_dynamic_index_list(static, getattr(self, what), DYNAMIC_INDEX, f" in the {what}")
+        around = self.parent_op()
+        if around is None or around.name != "scf.forall.in_parallel":
+            raise VerifyException("stands in the scf.forall.in_parallel of an scf.forall")
+
+
+OPS: tuple[type[Any], ...] = (
+    GenerateOp,
+    ExpandShapeOp,
+    RankOp,
+    BitcastOp,
+    GatherOp,
+    ParallelInsertSliceOp,
+)

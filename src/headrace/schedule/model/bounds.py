@@ -34,6 +34,13 @@ def bounds_of(state: State, op: Operation) -> Bounds:
     by = state.fixed(step)
     if by <= 0:
         raise Refused(f"the step of this loop is {by}", "loops step upwards")
+    if "unsignedCmp" in op.properties and not all(
+        v.is_constant and np.all(v.const >= 0) for v in (low, high)
+    ):
+        raise Refused(
+            "the bounds of this unsigned loop are not known to be below 2^63",
+            "give it bounds of constants and scalars, or drop the word unsigned",
+        )
     span = nm.sub(high, low)
     if not span.is_constant:
         raise NotLinear(tuple(span.terms))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Block, Operation
 
-from headrace.numbers.dtypes import numpy_dtype
+from headrace.numbers.dtypes import numpy_dtype, unsigned_dtype
 from headrace.semantics.batches.frame import BatchFrame, Diverges, captured
 from headrace.semantics.batches.ops import handler_of
 from headrace.semantics.control import TERMINATORS, Wait
@@ -119,9 +119,7 @@ def _leave(frame: BatchFrame, last: Operation, targets: Sequence[Any]) -> list[A
 
 def _for(frame: BatchFrame, op: Operation) -> Steps:
     low, high, step = (frame.get(v) for v in op.operands[:3])
-    if np.any(np.asarray(step) <= 0):
-        raise frame.error(op, "a loop's step is positive")
-    trips = np.maximum(-(-(np.asarray(high) - low) // step), 0)
+    trips = _trips(frame, op, low, high, step)
     kinds = np.unique(trips)
     if len(kinds) > 1:
         raise Diverges([np.flatnonzero(trips == n) for n in kinds])
@@ -137,6 +135,17 @@ def _for(frame: BatchFrame, op: Operation) -> Steps:
             at = int(at) if dtype == "index" else np.asarray(at, numpy_dtype(dtype))
         carried = yield from run_block(frame, body, [at, *carried], body.args[1:])
     return carried
+
+
+def _trips(frame: BatchFrame, op: Operation, low: Any, high: Any, step: Any) -> Any:
+    """How often the loop runs, a number or one per tile."""
+    is_unsigned = "unsignedCmp" in op.properties
+    kind = unsigned_dtype(element_type(op.operands[0].type)) if is_unsigned else np.dtype(np.int64)
+    low, high, step = (np.asarray(v, np.int64).astype(kind) for v in (low, high, step))
+    if np.any(step <= 0):
+        raise frame.error(op, "a loop's step is positive")
+    with np.errstate(over="ignore"):
+        return np.where(high > low, (high - low - 1) // step + 1, 0).astype(np.int64)
 
 
 def _if(frame: BatchFrame, op: Operation) -> Steps:
