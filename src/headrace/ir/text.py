@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, ModuleOp, NameLoc
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import ParseError
 
+from headrace.ir.collector import collector_paused
 from headrace.ir.context import context
 from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
 from headrace.ir.faults import hint
@@ -21,7 +19,7 @@ from headrace.ir.printer import TextPrinter
 
 def parse(text: str, file: str = "<text>") -> ModuleOp:
     """The module written in `text`, every op with its location; raises HeadraceError with one Diagnostic."""
-    with _collector_paused():
+    with collector_paused():
         parser = None
         try:
             parser = TextParser(context(), text, file)
@@ -73,18 +71,6 @@ def _first_place(loc: Attribute) -> FileLineColLoc | None:
     if isinstance(loc, FusedLoc):
         return next((found for part in loc.locations if (found := _first_place(part))), None)
     return None
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Parsing makes many objects and no garbage; the cyclic collector only costs time (10-20 %)."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _place(text: str, file: str, position: int) -> Location:

@@ -14,6 +14,7 @@ from typing import Any
 from headrace.arch.device import Device
 from headrace.arch.presets import device as find_device
 from headrace.ir.arguments import Argument
+from headrace.ir.collector import collector_paused
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.runtime.kernel import Kernel
 from headrace.runtime.program import Program
@@ -37,13 +38,14 @@ def compile_kernel(kernel: Kernel, device: Device | str, options: Options) -> Pr
     device = find_device(device) if isinstance(device, str) else device
     _require_known(options.without)
     start = time.perf_counter()
-    match kernel.level:
-        case "ktir":
-            program = _from_ktir(kernel, device, options)
-        case "ktdf":
-            program = _from_ktdf(kernel, device)
-        case _:
-            program = _from_dfir(kernel, device, options)
+    with collector_paused():
+        match kernel.level:
+            case "ktir":
+                program = _from_ktir(kernel, device, options)
+            case "ktdf":
+                program = _from_ktdf(kernel, device)
+            case _:
+                program = _from_dfir(kernel, device, options)
     if options.settings:
         program.meta["settings"] = dict(options.settings)
     program.meta["compile_ms"] = round(1e3 * (time.perf_counter() - start), 3)

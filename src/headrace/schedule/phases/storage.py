@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from headrace.schedule.graph import Axis, Indirect, Linear, Load, Store
@@ -102,9 +103,14 @@ class Surface:
 
         Dims that choose a row through an index count as slower than all others, in the order of the index.
         """
-        return dict(self.strides).get(dim, 0) or dict(self.indirect).get(dim, 0) * ROW
+        return self._steps.get(dim, 0)
 
-    @property
+    @cached_property
+    def _steps(self) -> dict[str, int]:
+        direct = {d: s for d, s in self.strides if s}
+        return {d: s * ROW for d, s in self.indirect} | direct
+
+    @cached_property
     def dims(self) -> tuple[str, ...]:
         """The dims the access moves with, largest stride first."""
         slow = sorted(self.indirect, key=lambda item: -item[1])

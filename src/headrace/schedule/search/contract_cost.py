@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import ceil, prod
 
 from headrace.arch.cost import Port, matrix_cycles, step_cycles
@@ -51,6 +52,16 @@ class Space:
     limits: Limits
     block: tuple[int, int] = (1, 1)
     shared: tuple[str, ...] = ()
+    _known: dict[tuple[str, int, int], float] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
+
+    def known(self, what: Callable[[Space, int, int], float], depth: int, width: int) -> float:
+        """Return `what` of a block of that depth and width, computed once."""
+        mark = (what.__name__, depth, width)
+        if mark not in self._known:
+            self._known[mark] = what(self, depth, width)
+        return self._known[mark]
 
     def extent(self, dim: str) -> int:
         """Return a dim's extent, 1 for no dim."""
@@ -65,7 +76,7 @@ def trips(space: Space, tile: dict[str, int], dims: tuple[str, ...]) -> int:
 def least_rows(space: Space) -> int:
     """Return the rows, a power of two, whose work on a block takes as long as the block after it comes."""
     depth, width = space.block
-    rows = _fill_cycles(space, depth, width) / _row_cycles(space, depth, width)
+    rows = space.known(_fill_cycles, depth, width) / space.known(_row_cycles, depth, width)
     return 1 << max(0, ceil(rows) - 1).bit_length()
 
 
@@ -96,7 +107,7 @@ def covering_rows(space: Space, columns: int) -> int:
     """Return the rows whose work on a panel of that many columns takes as long as both take to come."""
     r, rate = space.roles, rates(space.device)
     (depth, width), k = space.block, space.extent(space.roles.depth)
-    work = _row_cycles(space, depth, width) * k / depth * columns / width / space.device.corelets
+    work = space.known(_row_cycles, depth, width) * k / depth * columns / width / space.device.corelets
     spare = work - _loaded(space, r.rows, k) * rate.read
     rows = space.extent(r.row)
     return min(rows, ceil(_loaded(space, r.weights, k * columns) * rate.read / spare)) if spare > 0 else rows
@@ -271,7 +282,7 @@ def _work(
     """Cycles of the unit of one corelet for a tile in blocks of `depth`, and for its last stage of rows."""
     width = plan.blocks["columns"]
     corelets = space.device.corelets
-    per_row, fill = _row_cycles(space, depth, width), _fill_cycles(space, depth, width)
+    per_row, fill = space.known(_row_cycles, depth, width), space.known(_fill_cycles, depth, width)
     matrix = space.device.unit(space.unit).matrix
     swap = (matrix.swap_cycles if matrix is not None else 8) + space.device.signal_cycles
     count = ceil(columns / width)
@@ -288,8 +299,8 @@ def _work(
     chunks = ceil(space.extent(space.roles.depth) / depth) * prod(
         space.extent(d) for d in space.roles.outer_depth
     )
-    last = count * (max(stage_rows * max(per_row, _epilogue_cycles(space, width)), fill) + swap)
-    passing = max(per_row, _passing_cycles(space, width))
+    last = count * (max(stage_rows * max(per_row, space.known(_epilogue_cycles, depth, width)), fill) + swap)
+    passing = max(per_row, space.known(_passing_cycles, depth, width))
     return count * (chunks - 1) * (max(each * passing, fill) + swap) + last * ceil(rows / stage), last
 
 
@@ -321,14 +332,14 @@ def _fill_cycles(space: Space, depth: int, width: int) -> float:
     return depth * width * itemsize(space.roles.weights.dtype) / ((link.bandwidth if link else None) or 128)
 
 
-def _passing_cycles(space: Space, width: int) -> float:
+def _passing_cycles(space: Space, _: int, width: int) -> float:
     """Cycles of the vector unit to hand a row of partial sums of a matrix unit on to the scratchpad."""
     if space.device.unit(space.unit).matrix is None:
         return 0.0
     return step_cycles([], [Port(width, space.sums)], space.device, units(space.device).vector)
 
 
-def _epilogue_cycles(space: Space, width: int) -> float:
+def _epilogue_cycles(space: Space, _: int, width: int) -> float:
     vector = units(space.device).vector
     ops = [op for c in space.shape.group.computes[1:] for op in compute_ops(c, width, space.device, vector)]
     ports = [Port(width, space.sums), *(Port(width, o.dtype) for o in space.shape.outputs)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from xdsl.dialects.builtin import StringAttr
@@ -60,6 +61,11 @@ class ProgramValues:
             self.here.add_op(op)
         return op
 
+    @cached_property
+    def _own(self) -> list[SSAValue]:
+        """The handles of all instances."""
+        return [self.function.unit(self.kind, instance) for instance in self.instances]
+
     # -- one value for each instance -----------------------------------------------------------------------
 
     def mapped(self, values: Sequence[SSAValue], hint: str = "") -> SSAValue:
@@ -70,9 +76,8 @@ class ProgramValues:
         key = tuple(values)
         found = self._maps.get(key)
         if found is None:
-            keys = [self.function.unit(self.kind, instance) for instance in self.instances]
-            sizes = {"operandSegmentSizes": segments(len(keys), len(keys))}
-            table = make("uniform.def_immutable_mapping", [*keys, *values], [INDEX], sizes)
+            sizes = {"operandSegmentSizes": segments(len(key), len(key))}
+            table = make("uniform.def_immutable_mapping", [*self._own, *values], [INDEX], sizes)
             query = make("uniform.query_map", [table.results[0], self.me], [INDEX])
             self.head += [table, query]
             found = self._maps[key] = query.results[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from headrace.schedule.lower.index import (
     ONE,
@@ -63,6 +63,7 @@ class Access:
     loops: tuple[Range, ...]
     points: tuple[Range, ...]
     node: int = 0
+    _hulls: dict[int, Access] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @property
     def key(self) -> Buffer | str:
@@ -130,9 +131,16 @@ def hull(access: Access, depth: int) -> Access:
     """Return the access over all values of its loops below the first `depth`: `low` names only outer
     variables.
     """
-    found = access
-    for inner in reversed((*access.loops[depth:], *access.points)):
-        found = _widen(found, inner)
+    found = access._hulls.get(depth)
+    if found is not None:
+        return found
+    if depth < len(access.loops):
+        found = _widen(hull(access, depth + 1), access.loops[depth])
+    else:
+        found = access
+        for inner in reversed(access.points):
+            found = _widen(found, inner)
+    access._hulls[depth] = found
     return found
 
 

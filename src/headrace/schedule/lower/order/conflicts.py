@@ -22,7 +22,10 @@ def signals(block: Block, device: Device, aliases: Aliases = frozenset()) -> tup
     """Return the signals that order all conflicting accesses of a control tree."""
     found = list(accesses(block))
     edges: list[Edge] = []
-    shared = {a.key for a in found if any(b.key == a.key and b.unit != a.unit for b in found)}
+    users: dict[object, set[str]] = {}
+    for access in found:
+        users.setdefault(access.key, set()).add(access.unit)
+    shared = {key for key, units in users.items() if len(units) > 1}
     fed = {link.target.lower() for link in device.links if link.queue_depth is not None}
     for pair in _pairs({a.unit for a in found}, device):
         firsts = [a for a in found if a.unit == pair.sender]
@@ -76,14 +79,14 @@ def _conflicts(
 
     What a unit writes into a buffer for others (`shared`) it writes again only after they said so.
     """
+    near: dict[Buffer | str, list[tuple[Access, bool]]] = {}
     for first in firsts:
-        for second in seconds:
+        if first.key not in near:
+            near[first.key] = list(_near(first.key, seconds, aliases))
+        for second, is_alias in near[first.key]:
             if not (first.is_write or second.is_write):
                 continue
             if first.unit == second.unit and not shift and _is_handed_on(first, second, shared):
-                continue
-            is_alias = frozenset((first.key, second.key)) in aliases
-            if first.key != second.key and not is_alias:
                 continue
             if not shift and is_chained(block, first, second):
                 continue
@@ -93,6 +96,14 @@ def _conflicts(
                 continue
             depth = _common_depth(first, corelets) if shift else len(first.loops)
             yield _conflict(first, second, meet, depth + 1)
+
+
+def _near(key: Buffer | str, seconds: Sequence[Access], aliases: Aliases) -> Iterator[tuple[Access, bool]]:
+    """The accesses of what `key` names and, marked so, of what shares addresses with it."""
+    for second in seconds:
+        is_alias = bool(aliases) and frozenset((key, second.key)) in aliases
+        if is_alias or second.key == key:
+            yield second, is_alias
 
 
 def _is_handed_on(first: Access, second: Access, shared: Container[object]) -> bool:

@@ -53,9 +53,11 @@ def constant(attr: Attribute | None) -> Constant | Integer | list[Constant | Int
     if isinstance(attr, FloatAttr):
         return _scalar(attr.value.data, dtype_of(attr.type))
     if isinstance(attr, DenseIntOrFPElementsAttr):
-        values = list(attr.get_values())
         dtype = dtype_of(attr.type)
-        return _scalar(values[0], dtype) if attr.is_splat() else [_scalar(v, dtype) for v in values]
+        count, data = attr.type.element_count(), attr.data.data
+        if data == data[: len(data) // count] * count:  # a splat may be large: only one value is decoded
+            return _scalar(next(iter(attr.iter_values())), dtype)
+        return [_scalar(v, dtype) for v in attr.get_values()]
     raise Refused("a constant of this kind is not supported", "use a number or dense<...>")
 
 
