@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Legality:
-    """A rule of the public dialect: what it asks for, "error" or "unread" (the ops it is about are a design
+    """A rule of the public dialect: what it asks for, "error", "warning" or "unread" (the ops it is about are a design
     that no tool reads), and a part of what is said.
     """
 
@@ -30,6 +30,7 @@ LEGALITY = (
     Legality("R9", "what is split divides evenly", "unread", f"{_UNREAD}scatter'"),
     Legality("R10", "the combiner touches no memory", "error", "the combiner must be pure"),
     Legality("R11", "the identity has the result's type", "error", "identity types must match result types"),
+    Legality("R11", "the identity changes nothing", "warning", "changes what"),
     Legality("R12", "extents of joined parts agree", "unread", f"{_UNREAD}reduce_scatter'"),
     Legality("R13", "who receives a sum gives to it", "error", "is not a subset of producer_tiles_per_group"),
     Legality("R14", "all receive a sum, or one does", "error", "reduce-to-subset is unsupported"),
@@ -38,7 +39,7 @@ LEGALITY = (
 
 def legality_table() -> str:
     """The rules, and what becomes of a text that breaks one."""
-    verdicts = {"error": "an error", "unread": "the op is unknown"}
+    verdicts = {"error": "an error", "warning": "a warning", "unread": "the op is unknown"}
     lines = ["| rule | asks that | else | which says |", "|---|---|---|---|"]
     lines += [f"| {r.rule} | {r.asks} | {verdicts[r.verdict]} | {r.message} |" for r in LEGALITY]
     return "\n".join(lines)

@@ -83,9 +83,9 @@ def registered(dialect: str) -> list[str]:
 def reference_ops() -> frozenset[str]:
     """The ops the reference interpreter has a handler for."""
     from headrace.semantics import plain  # noqa: F401  completes CONTROL
-    from headrace.semantics.control import CONTROL, HANDLERS
+    from headrace.semantics.control import CONTROL, HANDLERS, POINTS
 
-    return frozenset([*HANDLERS, *CONTROL])
+    return frozenset([*HANDLERS, *CONTROL, *POINTS])
 
 
 def machine_ops() -> frozenset[str]:

@@ -333,12 +333,16 @@ def test_wrong_ktir_is_told_with_its_place(text, message):
 
 @pytest.mark.parametrize("rule", LEGALITY, ids=lambda rule: rule.rule)
 def test_a_text_that_breaks_a_rule_of_communication_is_told(rule):
-    texts = [text for text, message in CASES if rule.message in message] or [
-        _inside(f"%t = §{rule.message.split(chr(39))[1]}(%p)")
-    ]
+    if rule.verdict == "warning":
+        texts = [_inside(text) for text, message in WARNINGS if rule.message in message]
+    else:
+        texts = [text for text, message in CASES if rule.message in message] or [
+            _inside(f"%t = §{rule.message.split(chr(39))[1]}(%p)")
+        ]
+    assert texts
     for text in texts:
         (found,) = _found(_parts(text)[0])
-        assert rule.message in found.message and found.severity == "error"
+        assert rule.message in found.message and found.severity == rule.verdict.replace("unread", "error")
 
 
 def test_there_are_more_than_sixty():
@@ -356,6 +360,21 @@ def test_headrace_check_ends_with_1_and_says_so(text, message, tmp_path, capsys)
     assert first.startswith(f"{path}:{place}: error: ") and message in first
 
 
+def combined(name: str, number: str) -> str:
+    """A reduction by an op of arith from an identity that is everywhere `number`."""
+    identity = f"%z = arith.constant dense<{number}> : tensor<4x64xf16>"
+    inside = f"%d = arith.{name} %u, %w : tensor<4x64xf16>"
+    found = reduce(identity="%z : tensor<4x64xf16>", inside=inside, value="%d : tensor<4x64xf16>")
+    return f"{X}\n  {identity}\n  {P}\n  §%a = {found}"
+
+
+NOT_NEUTRAL = [
+    ("addf", "1.0", "1"),
+    ("mulf", "0.0", "0"),
+    ("maximumf", "0.0", "0"),
+    ("minnumf", "-1.0", "-1"),
+]
+
 WARNINGS: list[tuple[str, str]] = [
     (f"{V}\n  §%t = {tile(points=box(2, 8), order=SWAP, shape='2x8')}", "access_tile_set walked in access_tile_order gives a tile of 8x2, the result type says 2x8"),
     (f"{V}\n  %t = {tile()}\n  §%y = ktdp.load %t : <4x64xindex> -> tensor<4x64xf32>", "converts between f32 and the view's f16"),
@@ -368,6 +387,7 @@ WARNINGS: list[tuple[str, str]] = [
     (f"{X}\n  {P}\n  %c = arith.constant true\n  scf.if %c {{\n    §%a = {reduce()}\n  }}", "stands in another block than the ktdp.inter_tile_produce"),
     (f"{X}\n  {P}\n  §%a = {reduce(inside='%d = arith.subf %u, %w : tensor<4x64xf16>', value='%d : tensor<4x64xf16>')}", "the order of the partial values is open, but 'sub' depends on it"),
     (f"{X}\n  {P}\n  §%a = {reduce(identity='%z : tensor<256xf16>', result='tensor<256xf16>')}".replace("{P}", "").replace(X, X + "\n  %z = arith.constant dense<1.0> : tensor<256xf16>"), "the result tensor<256xf16> reshapes the partial tensor<4x64xf16>"),
+    *((combined(name, number), f"the identity {told} changes what '{name}' combines it with") for name, number, told in NOT_NEUTRAL),
 ]  # fmt: skip
 
 
@@ -390,6 +410,10 @@ RIGHT: list[str] = [
     f"%w = {view('%n, 64')}",
     f"%w = {view('8, 64', '1, 8')}",
     f"{X}\n  {P}\n  %a = {reduce()}",
+    *(
+        combined(name, number).replace("§", "")
+        for name, number in [("addf", "-0.0"), ("mulf", "1.0"), ("maxnumf", "0xFC00"), ("minimumf", "65504.0")]
+    ),
     f"{X}\n  {P}\n  %a = {consume(chosen=LEFT)}",
     f"{X}\n  {produce(tiles=FIRST)}\n  %a = {consume()}",
     f"{X}\n  %y = tensor.extract_slice %x[%n, 0] [1, 64] [1, 1] : tensor<4x64xf16> to tensor<64xf16>",

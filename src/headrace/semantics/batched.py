@@ -82,7 +82,7 @@ def _run(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
     if reason:
         run_tiles(launch, kernel, values)
         return
-    report = Report(lx_peak_bytes=plan.peak_bytes or 0)
+    report = Report(lx_peak_bytes=plan.peak_bytes or 0, lx_peak_at=plan.peak_at)
     running = replace(launch, plans=known.blocks, facts=known.once, mail={}, shared={}, report=report)
     space = launch.memory.bytes
     before = [(first, space[first:end].copy()) for first, end in plan.touched.rewritten]
@@ -102,10 +102,11 @@ def _run(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
         return
     launch.report.read_bytes += report.read_bytes
     launch.report.written_bytes += report.written_bytes
-    launch.report.lx_peak_bytes = max(launch.report.lx_peak_bytes, report.lx_peak_bytes)
+    launch.report.note_peak(report.lx_peak_bytes, report.lx_peak_at)
     for warning in report.warnings:
         launch.report.warn(warning)
     plan.peak_bytes = report.lx_peak_bytes if known.is_alike else None
+    plan.peak_at = report.lx_peak_at if known.is_alike else None
     noted = [tape for tape in tapes if tape is not None]
     plan.is_taped = plan.is_taped and sum(len(tape.items) for tape in noted) < TAPED
     plan.tapes = [tape.items for tape in noted] if plan.is_taped else None
@@ -113,7 +114,8 @@ def _run(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
 
 def _take_turns(frames: Sequence[BatchFrame], kernel: FuncOp, values: Sequence[Any], report: Report) -> None:
     take_turns({frame.tile: run_block(frame, kernel.body.block, values, ()) for frame in frames})
-    report.lx_peak_bytes = max(report.lx_peak_bytes, *(frame.ledger.peak_bytes for frame in frames))
+    for frame in frames:
+        report.note_peak(frame.ledger.peak_bytes, frame.ledger.peak_at)
 
 
 def _batches(running: Launch, plan: Plan, facts: Reach, tapes: list[Tape | None]) -> Iterator[BatchFrame]:

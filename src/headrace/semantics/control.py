@@ -61,6 +61,7 @@ def run_block(frame: Frame, block: Block, arguments: Sequence[Any]) -> Steps:
             produced = yield from CONTROL[op.name](frame, op)
         else:
             raise frame.error(op, "the reference interpreter does not know this op")
+        ledger.now = op
         for name, value in zip(op.results, produced, strict=True):
             values[name] = value
             ledger.hold(value)

@@ -12,12 +12,17 @@ Array = np.ndarray[Any, Any]
 
 
 class Ledger:
-    """The live buffers of a tile and the largest sum of their bytes so far."""
+    """The live buffers of a tile and the largest sum of their bytes so far.
+
+    `now` is the op at work, set by who runs it; `peak_at` the first one that brought the sum to its largest.
+    """
 
     def __init__(self) -> None:
         self._held: dict[int, tuple[int, int]] = {}  # id of the owning array -> (names, bytes)
         self.bytes = 0
         self.peak_bytes = 0
+        self.now: Operation | None = None
+        self.peak_at: Operation | None = None
 
     def hold(self, value: Any) -> None:
         """A name was bound to `value`."""
@@ -27,7 +32,8 @@ class Ledger:
         names, size = self._held.get(id(owner)) or (0, self.size_of(owner))
         if names == 0:
             self.bytes += size
-            self.peak_bytes = max(self.peak_bytes, self.bytes)
+            if self.bytes > self.peak_bytes:
+                self.peak_bytes, self.peak_at = self.bytes, self.now
         self._held[id(owner)] = (names + 1, size)
 
     def owner(self, value: Array) -> Array:

@@ -71,9 +71,11 @@ def interpret_by(
         report.grid, report.tiles = shape, launch.tiles
     report.lx_peak_bytes += scratch.end - options.lx_bytes
     if options.strict_lx and report.lx_peak_bytes > options.lx_bytes:
+        at = report.lx_peak_at
+        message = f"a tile needs {report.lx_peak_bytes} bytes of scratchpad, it has {options.lx_bytes}"
+        hint = "use smaller tiles, or run without --strict-lx"
         raise HeadraceError(
-            f"a tile needs {report.lx_peak_bytes} bytes of scratchpad, it has {options.lx_bytes}",
-            hint="use smaller tiles, or run without --strict-lx",
+            Diagnostic(message, None if at is None else location(at), at.name if at else "", hint)
         )
     return report
 
@@ -157,8 +159,8 @@ def run_tiles(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
     """Runs every tile; a tile that waits is resumed when what it waits for is there."""
     frames = [Frame(launch, tile, place) for tile, place in enumerate(_places(launch))]
     take_turns({f.tile: run_block(f, kernel.body.block, values) for f in frames})
-    peak = max((f.ledger.peak_bytes for f in frames), default=0)
-    launch.report.lx_peak_bytes = max(launch.report.lx_peak_bytes, peak)
+    for frame in frames:
+        launch.report.note_peak(frame.ledger.peak_bytes, frame.ledger.peak_at)
 
 
 def take_turns(runs: dict[int, Steps]) -> None:

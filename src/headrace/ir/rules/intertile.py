@@ -9,6 +9,7 @@ from xdsl.ir.affine import AffineSet
 
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.effects import Effect, effect, is_terminator
+from headrace.ir.rules.neutral import not_neutral
 from headrace.ir.rules.scope import Rule, Scope, dims_of, error, is_inside, tiles_of, warning
 from headrace.ir.sets import box, contains
 
@@ -57,6 +58,13 @@ def _reduce(_: Scope, op: Any) -> Iterator[Diagnostic]:
                 op, f"the result {result} reshapes the partial {wanted}", "reshape it with a tensor op"
             )
     yield from _combiner(op)
+    wrong = not_neutral(op)
+    if wrong is not None:
+        yield warning(
+            op,
+            f"the identity {wrong[0]:g} changes what '{wrong[1]}' combines it with",
+            "give the number that combined with x is x: an implementation may start from it",
+        )
     for producers, group in _producers(op, op.futures):
         consumers = set(_members(op.consumer_tiles_per_group.data, tiles_of(op), group))
         name = "consumer_tiles_per_group"

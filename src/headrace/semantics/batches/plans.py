@@ -32,7 +32,7 @@ class Plan:
     """How a launch runs: why its tiles do not run together, or their groups and what they touch.
 
     `size` tiles of a group run at once. Once it has run: `tapes`, one per batch in the order they run, and
-    the largest number of live bytes in a tile, if no loaded element decides it.
+    the largest number of live bytes in a tile and where it is reached, if no loaded element decides it.
     """
 
     reason: str
@@ -42,6 +42,7 @@ class Plan:
     is_in_order: bool
     tapes: list[list[Any]] | None = None
     peak_bytes: int | None = None
+    peak_at: Operation | None = None
     is_taped: bool = True
 
 

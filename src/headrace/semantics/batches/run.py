@@ -45,6 +45,7 @@ def run_block(frame: BatchFrame, block: Block, arguments: Sequence[Any], targets
             produced = frame.tape.next(partial(handler, frame, op))
         else:
             produced = handler(frame, op)
+        frame.ledger.now = op
         for name, value in zip(results, produced, strict=True):
             _bind(frame, name, value)
         for name in dead:
