@@ -1,4 +1,4 @@
-"""A run played from a tape leaves the bytes that the engine leaves."""
+"""A run played from a tape leaves what the engine leaves: to the bit, but for the sums of products."""
 
 from __future__ import annotations
 
@@ -33,9 +33,11 @@ KERNELS: dict[str, str] = {
     "gated": gated(64, 128, 256, grid=(2, 4), k_step=64),
 }
 
+PRODUCTS = ("matmul", "matmul_bias_gelu", "attention", "gated")
+
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_tape_repeats_a_run_to_the_bit_on_new_data(name: str) -> None:
+def test_a_tape_repeats_a_run_on_new_data(name: str) -> None:
     program = Kernel(KERNELS[name], name).compile("spyre")
     arguments = (*program.arguments, *program.scratch)
     expected, memory = Memory(1 << 24), Memory(1 << 24)
@@ -56,12 +58,15 @@ def test_a_tape_repeats_a_run_to_the_bit_on_new_data(name: str) -> None:
         execute(program.image, expected, values)
         with np.errstate(all="ignore"):
             player.play()
-        _same(memory.bytes[: 1 << 22], expected.bytes[: 1 << 22])
+        found, wanted = (m.bytes[: 1 << 22].view(np.float16) for m in (memory, expected))
+        if name in PRODUCTS:
+            np.testing.assert_allclose(found.astype(float), wanted.astype(float), rtol=2**-9, atol=1e-3)
+        else:
+            _same(found, wanted)
 
 
-def _same(found: Any, wanted: Any) -> None:
+def _same(a: Any, b: Any) -> None:
     """Equal bytes, but for the payload of NaNs."""
-    a, b = found.view(np.float16), wanted.view(np.float16)
     assert ((a.view(np.uint16) == b.view(np.uint16)) | (np.isnan(a) & np.isnan(b))).all()
 
 
@@ -94,27 +99,28 @@ def _offsets(view: View) -> list[int]:
     return [int(x) for x in at]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_tape_is_right_under_every_order_of_overlapping_reads_and_writes(seed: int) -> None:
     random = np.random.default_rng(seed)
-    device, cores, size = 4096, 4, 1024
+    device, cores, size = 8192, 4, 2048
     recorder = Recorder(device, cores * size, size, {})
     real = [np.zeros(n, np.uint8) for n in (device, cores * size)]
     real[DEVICE].view(np.float16)[...] = random.standard_normal(device // 2)
     start = real[DEVICE].copy()
     values: list[tuple[Any, Any]] = []
+    grain = int(random.choice([2, 16, 32, 64]))
     for step in range(int(random.integers(5, 60))):
-        lanes = int(random.choice([8, 16, 64]))
+        rows, lanes = int(random.choice([1, 2, 4])), int(random.choice([8, 16, 32]))
         region = int(random.integers(0, 2)) if step >= 8 else DEVICE
         kind = random.integers(0, 4)
         if kind == 0 or not values:
-            stride = int(random.choice([lanes * 2, size])) if region == DEVICE else size
-            at = 2 * int(random.integers(0, (size - 2 * lanes) // 2))
-            fake = np.ndarray((cores, lanes), np.float16, recorder.memories[region].bytes, at, (stride, 2))
+            strides = (int(random.choice([rows * lanes * 2, size])) if region == DEVICE else size, 64, 2)
+            at = grain * int(random.integers(0, (size - 256) // grain))
+            fake = _block((cores, rows, lanes), recorder.memories[region].bytes, at, strides)
             if region == LX and not _is_written(recorder, fake):
                 continue
-            seen = np.ndarray((cores, lanes), np.float16, real[region], at, (stride, 2)).copy()
+            seen = _block((cores, rows, lanes), real[region], at, strides).copy()
             values.append((recorder.add("move", recorder.new(fake.shape, fake.dtype), [fake]), seen))
         elif kind == 1:
             same = [v for v in values if v[0].shape == values[-1][0].shape]
@@ -123,15 +129,19 @@ def test_a_tape_is_right_under_every_order_of_overlapping_reads_and_writes(seed:
             values.append((out, x + y))
         else:
             value, seen = values[int(random.integers(0, len(values)))]
-            at = 2 * int(random.integers(0, (size - 2 * value.shape[1]) // 16)) * 4
+            at = grain * int(random.integers(0, (size - 512) // grain))
             target = int(kind == 2)
-            goal = np.ndarray(value.shape, np.float16, recorder.memories[target].bytes, at, (size, 2))
-            recorder.add("move", goal, [value])
-            np.ndarray(value.shape, np.float16, real[target], at, (size, 2))[...] = seen
+            strides = size, int(random.choice([value.shape[2] * 2, 64, 128])), 2
+            recorder.add("move", _block(value.shape, recorder.memories[target].bytes, at, strides), [value])
+            _block(value.shape, real[target], at, strides)[...] = seen
     prepared = prepare(recorder)
     assert prepared is not None
     Player(prepared, start).play()
     assert (start == real[DEVICE]).all()
+
+
+def _block(shape: tuple[int, ...], memory: Any, at: int, strides: tuple[int, ...]) -> Any:
+    return np.ndarray(shape, np.float16, memory, at, strides)
 
 
 def _is_written(recorder: Recorder, array: Any) -> bool:

@@ -28,7 +28,7 @@ def accumulate(node: Contract, left: Array, right: Array, initial: Array) -> Arr
     if right.shape[1] == 1:
         wide = _wide(left, node).sum(axis=1, keepdims=True) * (steps // left.shape[1])
         total = _products(node, wide, right)
-    elif (order := _matrix_order(node)) is not None:
+    elif (order := matrix_order(node)) is not None:
         k = prod(left.shape[2:])
         rows = np.broadcast_to(left, (*left.shape[:1], steps, *left.shape[2:])).reshape(
             len(left), 1, steps * k
@@ -42,7 +42,7 @@ def accumulate(node: Contract, left: Array, right: Array, initial: Array) -> Arr
 
 def _products(node: Contract, left: Array, right: Array) -> Array:
     """Sums of products in wide precision, [instance, iteration, lanes]."""
-    order = _matrix_order(node)
+    order = matrix_order(node)
     if order is not None and right.shape[1] == 1:
         return _joined(node, left, right, order)
     a, b = _wide(left, node), _wide(right, node)
@@ -80,7 +80,7 @@ def _stretched(a: Array, b: Array) -> tuple[Array, Array]:
     return np.broadcast_to(a, (*lead, *a.shape[2:])), np.broadcast_to(b, (*lead, *b.shape[2:]))
 
 
-def _matrix_order(node: Contract) -> tuple[int, ...] | None:
+def matrix_order(node: Contract) -> tuple[int, ...] | None:
     """Axes of the right operand as (summed…, kept…) if the left is exactly the summed ones, in that order."""
     left, rest = node.equation.split(",")
     right, out = rest.split("->")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from headrace.machine.execute.tape.products import folded
 from headrace.machine.execute.tape.record import CONSTANTS, DEVICE, VALUES, Kernel, Op, Recorder
+from headrace.machine.execute.tape.slabs import slabs
 from headrace.machine.execute.tape.views import Array, Dims, NotRecordable, View, elementwise
 
 DIMS = 5
@@ -57,9 +59,14 @@ class Prepared:
 
 def prepare(recorder: Recorder) -> Prepared | None:
     """The tape of a recorded run; None if it takes too much memory."""
-    ops = recorder.ops
-    kept = _needed(ops)
+    ops, kept = folded(recorder, _needed(recorder.ops))
     places, total = _placed(ops, kept, recorder)
+    scratch = len(recorder.memories)
+    plain: list[Op] = []
+    for number in kept:
+        plain += slabs(ops[number], scratch) if ops[number].function == "product" else [ops[number]]
+    beyond = max((v.ends[1] for op in plain for v in (op.out, *op.inputs) if v.region == scratch), default=0)
+    total += beyond
     if total > MOST_VALUE_BYTES:
         return None
 
@@ -70,8 +77,7 @@ def prepare(recorder: Recorder) -> Prepared | None:
         return View(VALUES, view.offset - start + place, view.shape, view.strides, view.dtype)
 
     segments = [Segment()]
-    for number in kept:
-        op = ops[number]
+    for op in plain:
         views = tuple(placed(v) for v in (op.out, *op.inputs))
         row = _row(op, views)
         if row is not None:
@@ -90,9 +96,10 @@ def prepare(recorder: Recorder) -> Prepared | None:
     sizes = [0] * len(recorder.memories)
     for segment in segments:
         for view in (v for views in (segment.views, *(r[2] for r in segment.rows)) for v in views):
-            if view.region not in (DEVICE, VALUES, CONSTANTS):
+            if view.region not in (DEVICE, VALUES, CONSTANTS, scratch):
                 sizes[view.region] = max(sizes[view.region], recorder.memories[view.region].size_bytes)
-    sizes[VALUES] = total + _ALIGNMENT
+    sizes[VALUES] = total - beyond + _ALIGNMENT
+    sizes.append(beyond)
     return Prepared(segments, sizes, bytes(recorder.constants) or bytes(_ALIGNMENT))
 
 
@@ -106,7 +113,7 @@ def _needed(ops: Sequence[Op]) -> list[int]:
     return [k for k, want in enumerate(wanted) if want]
 
 
-def _placed(ops: Sequence[Op], kept: Sequence[int], recorder: Recorder) -> tuple[Any, int]:
+def _placed(ops: Mapping[int, Op], kept: Sequence[int], recorder: Recorder) -> tuple[Any, int]:
     """(view -> start of its value on the tape and its place in memory, bytes in all)."""
     last: dict[int, int] = {}
     for number in kept:

@@ -18,7 +18,17 @@ import numpy as np
 
 from headrace.machine.execute import vectors
 from headrace.machine.execute.access import Access
-from headrace.machine.execute.tape.views import Array, Copied, NotRecordable, View, paired, through
+from headrace.machine.execute.tape.views import (
+    Array,
+    Copied,
+    NotRecordable,
+    View,
+    columns,
+    joint,
+    paired,
+    spread,
+    through,
+)
 from headrace.numbers.memory import Memory
 
 DEVICE, LX, VALUES, CONSTANTS = 0, 1, 2, 3
@@ -33,7 +43,8 @@ Kernel = Callable[..., None]
 class Op:
     """`out` from `inputs`; `function` is a name of the compiled machine, or `kernel` does it on arrays.
 
-    `needs`: the ops whose results it reads. A `move` has one input of as many elements as `out`.
+    `needs`: the ops whose results it reads. A `move` has one input of as many elements as `out`. A `product`
+    has a left and a right operand for every step that it sums up, and then what it adds, if anything.
     """
 
     function: str
@@ -46,7 +57,10 @@ class Op:
 
 @dataclass
 class _Write:
-    """Bytes written by an op: those between `low` and `high` of the owners in between."""
+    """Bytes written by an op: those between `low` and `high` of the owners in between.
+
+    They lie in columns: `width` bytes from `low` on, and again every `step` bytes. `dims` says which ones.
+    """
 
     op: int
     low: int
@@ -54,8 +68,15 @@ class _Write:
     first_owner: int
     last_owner: int
     is_whole: bool
+    step: int
+    width: int
+    dims: tuple[tuple[int, int], ...]
 
     def meets(self, other: _Write) -> bool:
+        if self.step == other.step and self.step:
+            ahead = (other.low - self.low) % self.step
+            if ahead >= self.width and ahead + other.width <= self.step:
+                return False
         return (
             self.low < other.high
             and other.low < self.high
@@ -64,6 +85,8 @@ class _Write:
         )
 
     def covers(self, other: _Write) -> bool:
+        if (self.low, self.first_owner, self.dims) == (other.low, other.first_owner, other.dims):
+            return True
         return (
             self.is_whole
             and self.low <= other.low
@@ -132,6 +155,13 @@ class Recorder:
         k = bisect_right(self._value_starts, view.offset) - 1
         return self._value_starts[k], self._value_ops[k]
 
+    def _is_one_value(self, view: View) -> bool:
+        """Whether a view lies in one value, if it lies in any."""
+        if view.region != VALUES:
+            return True
+        low, high = view.ends
+        return bisect_right(self._value_starts, low) == bisect_right(self._value_starts, high - 1)
+
     def constant(self, array: Array) -> Array:
         """The stand-in of an array whose bytes never change; broadcast axes stay so."""
         stored = array[tuple(slice(0, 1) if s == 0 else slice(None) for s in array.strides)]
@@ -147,9 +177,10 @@ class Recorder:
     def _extent(self, view: View, op: int) -> _Write:
         low, high = view.ends
         size = self.owner_sizes[view.region]
+        dims = spread(view)
         if not size:
             whole = prod(view.shape) * view.dtype.itemsize == high - low
-            return _Write(op, low, high, 0, 0, whole)
+            return _Write(op, low, high, 0, 0, whole, *columns(dims, view.dtype.itemsize), dims)
         first, last = low // size, (high - 1) // size
         inner_low = inner_high = view.offset % size
         count, inside = 1, 1
@@ -166,17 +197,19 @@ class Recorder:
         if inner_low < 0 or inner_high > size:
             raise NotRecordable
         is_whole = count == last - first + 1 and inside * view.dtype.itemsize == inner_high - inner_low
-        return _Write(op, inner_low, inner_high, first, last, is_whole)
+        inner_dims = [d for d in dims if d[0] % size]
+        step, width = columns(inner_dims, view.dtype.itemsize)
+        return _Write(op, inner_low, inner_high, first, last, is_whole, step, width, dims)
 
-    def _is_unchanged(self, view: View, since: int) -> bool:
-        """Whether no op after `since` writes to the bytes of a view."""
+    def is_unchanged(self, view: View, since: int, until: int | None = None) -> bool:
+        """Whether no op after `since`, and before `until`, writes to the bytes of a view."""
         if view.region in (VALUES, CONSTANTS):
             return True
         extent = self._extent(view, 0)
         for write in reversed(self._history[view.region]):
             if write.op <= since:
                 return True
-            if write.meets(extent):
+            if (until is None or write.op < until) and write.meets(extent):
                 return False
         return True
 
@@ -185,6 +218,18 @@ class Recorder:
         if target is None or view.region != target.region or view.region in (VALUES, CONSTANTS):
             return True
         return not self._extent(view, 0).meets(self._extent(target, 0))
+
+    def _makers(self, view: View) -> list[int]:
+        """The ops that wrote the bytes of a view."""
+        extent, makers = self._extent(view, 0), []
+        for write in reversed(self._live[view.region]):
+            if write.meets(extent):
+                makers.append(write.op)
+                if write.covers(extent):
+                    break
+        if not makers:
+            raise NotRecordable
+        return makers
 
     def resolve(
         self, view: View, may_split: bool, target: View | None = None
@@ -198,15 +243,14 @@ class Recorder:
         if view.region == VALUES:
             makers = [self._value_ops[bisect_right(self._value_starts, view.offset) - 1]]
         else:
-            extent = self._extent(view, 0)
-            makers = [w.op for w in self._live[view.region] if w.meets(extent)]
-            if not makers:
-                raise NotRecordable
-        if len(makers) == 1 and (copied := self.ops[makers[0]].copied) is not None:
+            makers = self._makers(view)
+        copied = joint([self.ops[k].copied for k in makers])
+        if copied is not None:
             source = through(copied, view, may_split)
             if (
                 source is not None
-                and self._is_unchanged(source, makers[0])
+                and self._is_one_value(source)
+                and self.is_unchanged(source, min(makers))
                 and self._is_apart(source, target)
             ):
                 return self.resolve(source, may_split, target)
@@ -230,16 +274,17 @@ class Recorder:
         needs = tuple({op for _, ops in found for op in ops})
         if key is not None:
             known = self._known.get((key, function, views, out.shape, out.dtype))
-            if known is not None and all(self._is_unchanged(v, known[0]) for v in views):
+            if known is not None and all(self.is_unchanged(v, known[0]) for v in views):
                 self._value_starts.pop()
                 self._value_ops.pop()
                 return known[1]
             self._known[key, function, views, out.shape, out.dtype] = len(self.ops), out
         copied = paired(target, views[0]) if function == "move" else None
-        self._append(Op(function, target, views, needs, kernel, copied))
+        self.append(Op(function, target, views, needs, kernel, copied))
         return out
 
-    def _append(self, op: Op) -> None:
+    def append(self, op: Op) -> None:
+        """Writes down an op whose views are resolved."""
         if len(self.ops) >= _MOST_OPS:
             raise NotRecordable
         number = len(self.ops)

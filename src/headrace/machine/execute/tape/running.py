@@ -20,6 +20,7 @@ from headrace.machine.execute.gathered import Gathered, gathered
 from headrace.machine.execute.handlers import HANDLERS, enter_loop
 from headrace.machine.execute.marked import fold
 from headrace.machine.execute.run import Execution
+from headrace.machine.execute.tape.products import product
 from headrace.machine.execute.tape.record import LX, RecordedAccess, Recorder, lead_of
 from headrace.machine.execute.tape.views import Array, NotRecordable
 from headrace.machine.execute.team import Team
@@ -144,6 +145,12 @@ class Recording(Execution):
 
     def contraction(self, node: Contract, left: Array, right: Array, addend: Array | None) -> Array:
         """The stand-in of a product."""
+        joined = product(self.recorder, node, left, right, addend)
+        if joined is not None and node.result.dtype == "f16":
+            narrow = self.recorder.new(joined.shape, np.dtype(np.float16))
+            return self.recorder.add("narrow", narrow, [joined], _assigned, ())
+        if joined is not None:
+            return joined
         inputs = [self._wide(left), self._wide(right), *([] if addend is None else [addend])]
         shape = (*lead_of(inputs), *node.result.shape)
 
@@ -159,7 +166,7 @@ class Recording(Execution):
         if x.dtype != np.float16:
             return x
         out = self.recorder.new(x.shape, np.dtype(np.float32))
-        return self.recorder.add("widen", out, [x], _widened, ())
+        return self.recorder.add("widen", out, [x], _assigned, ())
 
     def combined(self, team: Team, combine: Combine, steps: int) -> None:
         """The op that combines all iterations of a loop with what it started from."""
@@ -188,7 +195,7 @@ class Recording(Execution):
         values[combine.carried.result.number] = self.recorder.add("combine", out, inputs, kernel)
 
 
-def _widened(out: Array, x: Array) -> None:
+def _assigned(out: Array, x: Array) -> None:
     out[...] = x
 
 

@@ -58,6 +58,62 @@ def merged(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> Dims:
     return tuple(out)
 
 
+def spread(view: View) -> tuple[tuple[int, int], ...]:
+    """(stride, extent) of the dimensions of a view, longest stride first, whatever order it enumerates."""
+    found = sorted(
+        ((s, n) for n, s in zip(view.shape, view.strides, strict=True) if n > 1 and s), reverse=True
+    )
+    out: list[tuple[int, int]] = []
+    for s, n in found:
+        if out and out[-1][0] == s * n:
+            out[-1] = s, out[-1][1] * n
+        else:
+            out.append((s, n))
+    return tuple(out)
+
+
+def columns(dims: Sequence[tuple[int, int]], size: int) -> tuple[int, int]:
+    """(step, width): elements of `size` bytes lie in `width` bytes every `step`; (0, 0) for dense ones.
+
+    `dims`: (stride, extent), longest stride first.
+    """
+    found = (0, 0)
+    for k, (step, _) in enumerate(dims):
+        width = size + sum(s * (n - 1) for s, n in dims[k + 1 :])
+        if step > 0 and width <= step and all(s > 0 and s % step == 0 for s, _ in dims[:k]):
+            found = step, width
+    return found if found[1] < found[0] else (0, 0)
+
+
+def joint(copies: Sequence[Copied | None]) -> Copied | None:
+    """One copy that moves what several do, which follow each other at equal distances; None if none does."""
+    found = sorted((c for c in copies if c is not None), key=lambda c: c.target.offset)
+    if not found or len(found) < len(copies):
+        return None
+    first = found[0]
+    if len(found) == 1:
+        return first
+    ahead = found[1].target.offset - first.target.offset, found[1].source.offset - first.source.offset
+    for k, c in enumerate(found):
+        offsets = c.target.offset - k * ahead[0], c.source.offset - k * ahead[1]
+        same = (c.dims, c.target.region, c.source.region, c.target.dtype)
+        if offsets != (first.target.offset, first.source.offset):
+            return None
+        if same != (first.dims, first.target.region, first.source.region, first.target.dtype):
+            return None
+    size = first.target.dtype.itemsize
+    dims: list[tuple[int, ...]] = []
+    for d in sorted([*first.dims, (len(found), *ahead)], key=lambda d: -d[1]):
+        if dims and all(outer == s * d[0] for outer, s in zip(dims[-1][1:], d[1:], strict=True)):
+            dims[-1] = dims[-1][0] * d[0], *d[1:]
+        else:
+            dims.append(d)
+    for k, (_, step, _) in enumerate(dims):
+        if size + sum(s * (n - 1) for n, s, _ in dims[k + 1 :]) > step:
+            return None
+    return Copied(first.target, first.source, tuple(dims))
+
+
 def paired(target: View, source: View) -> Copied:
     """The copy of a view to another one with as many elements, in the order of both."""
     return Copied(target, source, elementwise([target, source]))
