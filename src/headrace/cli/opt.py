@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,6 +51,8 @@ def opt(
     _require_level(emit)
     kernel = load(file, function or None)
     module = run_pipeline(kernel.module, steps)
+    if steps:
+        kernel = replace(kernel, text=print_module(module), file=f"<{file} after the passes>", parts=())
     if emit and emit != kernel.level:
         if LEVELS.index(emit) < LEVELS.index(kernel.level):
             raise HeadraceError(

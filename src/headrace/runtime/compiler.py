@@ -16,6 +16,7 @@ from headrace.arch.presets import device as find_device
 from headrace.ir.arguments import Argument
 from headrace.ir.collector import collector_paused
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.runtime.cache import content_key, keep, known
 from headrace.runtime.kernel import Kernel
 from headrace.runtime.program import Program
 
@@ -34,22 +35,33 @@ class Options:
 
 
 def compile_kernel(kernel: Kernel, device: Device | str, options: Options) -> Program:
-    """The kernel as a program for the device; HeadraceError when it cannot be scheduled there."""
+    """The kernel as a program for the device, known from before where its text, the device and the options
+    are; HeadraceError when it cannot be scheduled there.
+    """
     device = find_device(device) if isinstance(device, str) else device
     _require_known(options.without)
     start = time.perf_counter()
-    with collector_paused():
-        match kernel.level:
-            case "ktir":
-                program = _from_ktir(kernel, device, options)
-            case "ktdf":
-                program = _from_ktdf(kernel, device)
-            case _:
-                program = _from_dfir(kernel, device, options)
-    if options.settings:
-        program.meta["settings"] = dict(options.settings)
+    key = content_key(kernel, device, options)
+    program = known(key, kernel, device)
+    if program is None:
+        with collector_paused():
+            program = _compiled(kernel, device, options)
+        if options.settings:
+            program.meta["settings"] = dict(options.settings)
+        if kernel.level == "ktir":
+            keep(key, program)
     program.meta["compile_ms"] = round(1e3 * (time.perf_counter() - start), 3)
     return program
+
+
+def _compiled(kernel: Kernel, device: Device, options: Options) -> Program:
+    match kernel.level:
+        case "ktir":
+            return _from_ktir(kernel, device, options)
+        case "ktdf":
+            return _from_ktdf(kernel, device)
+        case _:
+            return _from_dfir(kernel, device, options)
 
 
 def _require_known(without: tuple[str, ...]) -> None:
