@@ -66,6 +66,7 @@ linalg.add ins(%m, %m : memref<4x8xf32>, memref<4x8xf32>) outs(%m : memref<4x8xf
 %r = linalg.powf ins(%a, %a : tensor<4x8xf32>, tensor<4x8xf32>) outs(%a : tensor<4x8xf32>) -> tensor<4x8xf32>
 %r = linalg.select ins(%t, %a, %a : tensor<4x8xi1>, tensor<4x8xf32>, tensor<4x8xf32>) outs(%a : tensor<4x8xf32>) -> tensor<4x8xf32>
 %r = linalg.copy ins(%a : tensor<4x8xf32>) outs(%a : tensor<4x8xf32>) -> tensor<4x8xf32>
+%r = linalg.add ins(%ix, %ix : tensor<3x1xindex>, tensor<3x1xindex>) outs(%ix : tensor<3x1xindex>) -> tensor<3x1xindex>
 %r = linalg.fill ins(%f : f32) outs(%a : tensor<4x8xf32>) -> tensor<4x8xf32>
 linalg.fill ins(%f : f32) outs(%m : memref<4x8xf32>)
 %r = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x16xf32>) outs(%c : tensor<4x16xf32>) -> tensor<4x16xf32>
@@ -410,6 +411,11 @@ WRONG: list[tuple[str, str]] = [
         "rank 2",
     ),
     ("%r = linalg.index 0 : index", "linalg.index"),
+    (
+        "%z = tensor.empty() : tensor<4x!spyreop.df16>\n%r = linalg.copy ins(%z : tensor<4x!spyreop.df16>) "
+        "outs(%z : tensor<4x!spyreop.df16>) -> tensor<4x!spyreop.df16>",
+        "computes with built-in numbers",
+    ),
     ("%r = tensor.empty(%i) : tensor<4xf32>", "1 sizes for 0 dynamic dims"),
     ("%r = tensor.splat %n : tensor<4xf32>", "operand is used with type f32"),
     (

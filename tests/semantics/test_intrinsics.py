@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from headrace.ir.diagnostics import HeadraceError
+from headrace.runtime.kernel import Kernel, interpret
 
-from .tiles import evaluate
+from .tiles import evaluate, kernel
 
 X = np.random.default_rng(0).standard_normal((4, 8), np.float32).astype(np.float16)
 WIDE = X.astype(np.float64)
@@ -114,3 +115,20 @@ def test_slices_are_reduced_along_the_axes_the_result_lacks(kind):
 def test_slices_that_do_not_fit_the_result_are_told():
     with pytest.raises(HeadraceError, match=r"a reduction in_slice of \[4, 8\] gives no \[8\]"):
         evaluate(reduction("max", "in_slice", "8xf16"), ((8,), "f16"), x=X)
+
+
+@pytest.mark.parametrize("engine", ["reference", "machine"])
+def test_what_no_text_gives_a_meaning_is_refused_with_what_to_write_instead(engine):
+    def told(text):
+        made = Kernel(text, "k.mlir")
+        with pytest.raises(HeadraceError) as caught:
+            interpret(made, x=X) if engine == "reference" else made.compile("spyre")
+        return str(caught.value)
+
+    body = pointwise("%w = spyreop.exx2_fused %in_x : f16\n      %v = spyreop.exp %in_x : f16", "x")
+    fused = told(kernel(body, {"x": X}, ((4, 8), "f16")))
+    assert "spyreop.exx2_fused" in fused and "no public text says what a fused value holds" in fused
+    plain = kernel(pointwise("%v = spyreop.exp %in_x : f16", "x"), {"x": X}, ((4, 8), "f16"))
+    narrow = told(plain.replace("xf16", "x!spyreop.df16").replace(": f16", ": !spyreop.df16"))
+    assert "!spyreop.df16" in narrow and "public tools write f16 for it" in narrow
+    assert "k.mlir:" in fused and "k.mlir:" in narrow

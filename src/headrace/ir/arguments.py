@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.ranges import Range, Ranges
+from headrace.ir.spyreop.undefined import why_undefined
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_known, itemsize
 
@@ -230,7 +231,9 @@ def _use(view: Operation, start: Range | None, ranges: Ranges) -> _Use:
     strides = _mixed(op.static_strides.get_values(), op.strides, ranges)
     dtype = str(op.result.type.element_type)
     if not is_known(dtype):
-        raise HeadraceError(Diagnostic(f"views of {dtype} are not supported", location(view), view.name))
+        raise HeadraceError(
+            Diagnostic(f"views of {dtype} are not supported", location(view), view.name, why_undefined(dtype))
+        )
     is_global = not getattr(op.memory_space, "is_local", False)
     use = _Use(dtype, sizes, strides, start, is_global)
     _follow(op.result, use)

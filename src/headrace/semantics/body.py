@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
+from headrace.ir.spyreop.undefined import why_undefined
 from headrace.semantics.frame import Frame
 from headrace.semantics.scalars import SCALARS
 
@@ -40,7 +41,7 @@ def evaluate_body(
             if op is not last and (needed is None or op in needed):
                 handler = SCALARS.get(op.name)
                 if handler is None:
-                    raise frame.error(op, "cannot be evaluated inside a linalg body")
+                    raise frame.error(op, "cannot be evaluated inside a linalg body", why_undefined(op.name))
                 frame.values.update(zip(op.results, handler(frame, op), strict=True))
         return [frame.array(last, v) for v in (last.operands if wanted is None else wanted)]
     finally:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Block, Operation
 
+from headrace.ir.spyreop.undefined import why_undefined
 from headrace.numbers.dtypes import bit_width, numpy_dtype
 from headrace.semantics.frame import Frame, Handler, element_type
 from headrace.semantics.ledger import last_uses
@@ -60,7 +61,7 @@ def run_block(frame: Frame, block: Block, arguments: Sequence[Any]) -> Steps:
         elif op.name in CONTROL:
             produced = yield from CONTROL[op.name](frame, op)
         else:
-            raise frame.error(op, "the reference interpreter does not know this op")
+            raise frame.error(op, "the reference interpreter does not know this op", why_undefined(op.name))
         ledger.now = op
         for name, value in zip(op.results, produced, strict=True):
             values[name] = value

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IndexT
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.ir.spyreop.undefined import why_undefined
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_known, numpy_dtype
 from headrace.numbers.memory import Memory
@@ -150,7 +151,7 @@ def known_element_type(frame: Frame, op: Operation, ty: Attribute) -> str:
     """`element_type`, an error when Headrace does not compute with it."""
     name = element_type(ty)
     if not is_known(name):
-        raise frame.error(op, f"element type {name} is not supported")
+        raise frame.error(op, f"element type {name} is not supported", why_undefined(name))
     return name
 
 

@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AffineMapAttr, AnyFloat, ArrayAttr
+from xdsl.dialects.builtin import AffineMapAttr, AnyFloat, ArrayAttr, IndexType, IntegerType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.abstract_ops import ElementwiseOperation, NamedOperation
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.irdl import irdl_op_definition, opt_prop_def, traits_def
-from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from headrace.ir import syntax
 from headrace.ir.upstream.linalg import body
 from headrace.ir.upstream.linalg.groups import groups, print_groups
-from headrace.ir.upstream.patch import with_traits
+from headrace.ir.upstream.patch import element, with_traits
 
 EFFECTS = body.LinalgEffects()
 
@@ -29,7 +28,7 @@ class NamedForm:
     """Text of a named op, as mlir-opt reads and writes it."""
 
     @classmethod
-    def parse(cls: Any, parser: Parser) -> Any:
+    def parse(cls: Any, parser: Any) -> Any:
         properties: dict[str, Any] = {}
         if parser.parse_optional_keyword("indexing_maps"):
             parser.parse_punctuation("=")
@@ -37,6 +36,10 @@ class NamedForm:
         given, attributes = syntax.attr_dict(parser, cls)
         start = parser.pos
         inputs, outputs = groups(parser)
+        for kind in cls.body_arg_types((*inputs, *outputs)):
+            if not isinstance(kind, AnyFloat | IntegerType | IndexType):
+                hint = "write linalg.generic with the ops of the type's own dialect"
+                parser.refuse(f"{cls.name} computes with built-in numbers, not {kind}", hint, start)
         try:
             region = cls.get_hidden_region(inputs, outputs)
         except (TypeError, ValueError, IndexError):
@@ -54,6 +57,11 @@ class NamedForm:
             attributes=attributes,
             regions=[region],
         )
+
+    @classmethod
+    def body_arg_types(cls, operands: Sequence[SSAValue]) -> list[Attribute]:
+        """The element types of the operands."""
+        return [element(v.type) for v in operands]
 
     def print(self: Any, printer: Printer) -> None:
         maps = self.properties.get("indexing_maps")

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from headrace.ir.spyreop.undefined import why_undefined
 from headrace.ir.text import location
 from headrace.schedule.graph import Axis
 from headrace.schedule.model.algebra import affine
@@ -57,7 +58,7 @@ def _entry(state: State, body: Body, op: Operation, local: Locals) -> Operand:
     if op.name == "affine.apply":
         return _apply(body, op, args)
     if op.name not in SCALAR_OPS:
-        raise Refused(f"{op.name} is not supported in a scalar body")
+        raise Refused(f"{op.name} is not supported in a scalar body", why_undefined(op.name))
     return scalar(body, op.name, args, dtype_of(op.results[0].type), attribute(op), op)
 
 
