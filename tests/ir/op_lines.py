@@ -52,6 +52,7 @@ ARGUMENTS = {
     "y4": "tensor<1x3x4x4xf32>",
     "z4": "tensor<1x4x4x3xf32>",
     "p4": "tensor<1x2x4x4xf32>",
+    "e8": "tensor<8x8xf32>",
     "w33": "tensor<3x3xf32>",
 }
 LINES = r"""
@@ -71,6 +72,7 @@ linalg.add ins(%m, %m : memref<4x8xf32>, memref<4x8xf32>) outs(%m : memref<4x8xf
 linalg.fill ins(%f : f32) outs(%m : memref<4x8xf32>)
 %r = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x16xf32>) outs(%c : tensor<4x16xf32>) -> tensor<4x16xf32>
 %r = linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>] ins(%b, %b : tensor<8x16xf32>, tensor<8x16xf32>) outs(%c16 : tensor<16x16xf32>) -> tensor<16x16xf32>
+%r = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (n, m)>] ins(%at, %a : tensor<8x4xf32>, tensor<4x8xf32>) outs(%e8 : tensor<8x8xf32>) -> tensor<8x8xf32>
 %r = linalg.batch_matmul ins(%b3, %c3 : tensor<2x4x8xf32>, tensor<2x8x16xf32>) outs(%o3 : tensor<2x4x16xf32>) -> tensor<2x4x16xf32>
 %r = linalg.reduce { arith.addf } ins(%a : tensor<4x8xf32>) outs(%v : tensor<4xf32>) dimensions = [1]
 %r = linalg.reduce { arith.addf {overflow = 1} } ins(%a : tensor<4x8xf32>) outs(%v : tensor<4xf32>) dimensions = [1]
@@ -411,6 +413,12 @@ WRONG: list[tuple[str, str]] = [
         "rank 2",
     ),
     ("%r = linalg.index 0 : index", "linalg.index"),
+    (
+        "%r = linalg.contract indexing_maps = [affine_map<(m, k) -> (m, k)>, affine_map<(m, k) -> (k)>, "
+        "affine_map<(m, k) -> (m, k)>] ins(%a, %v8 : tensor<4x8xf32>, tensor<8xf32>) "
+        "outs(%v : tensor<4xf32>) -> tensor<4xf32>",
+        "has 2 results for an operand of rank 1",
+    ),
     (
         "%z = tensor.empty() : tensor<4x!spyreop.df16>\n%r = linalg.copy ins(%z : tensor<4x!spyreop.df16>) "
         "outs(%z : tensor<4x!spyreop.df16>) -> tensor<4x!spyreop.df16>",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from headrace.ir.diagnostics import HeadraceError
 from headrace.numbers.dtypes import dtype_name, numpy_dtype
 from headrace.numbers.tolerance import assert_close
+from headrace.runtime.kernel import Kernel, interpret
 from headrace.semantics.plain import Options
 
 from .tiles import by_x, evaluate, kernel, run
@@ -468,3 +469,19 @@ def test_an_empty_domain_leaves_the_init():
       outs(%init : tensor<3xf32>) dimensions = [1]"""
     assert x.size == 0
     assert evaluate(body, ((3,), "f32"), Options(empty="zero")).tolist() == [7.0, 7.0, 7.0]
+
+
+def test_a_contraction_multiplies_by_the_maps_it_is_given_at_every_level():
+    random = np.random.default_rng(0)
+    a = random.standard_normal((4, 8)).astype(np.float16)
+    b = random.standard_normal((3, 8)).astype(np.float16)
+    maps = ", ".join(f"affine_map<(m, n, k) -> ({dims})>" for dims in ("m, k", "n, k", "n, m"))
+    body = f"""%c = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<3x4xf32>
+    %z = linalg.fill ins(%c : f32) outs(%e : tensor<3x4xf32>) -> tensor<3x4xf32>
+    %result = linalg.contract indexing_maps = [{maps}]
+      ins(%x, %y : tensor<4x8xf16>, tensor<3x8xf16>) outs(%z : tensor<3x4xf32>) -> tensor<3x4xf32>"""
+    made = Kernel(kernel(body, {"x": a, "y": b}, ((3, 4), "f32")), "k")
+    wanted = b.astype(np.float32) @ a.T.astype(np.float32)
+    for found in (interpret(made, x=a, y=b), made.compile("tiny").run(x=a, y=b)):
+        assert np.allclose(found.outputs["out"], wanted, rtol=1e-5, atol=1e-5)

@@ -50,7 +50,6 @@ _FORMER = {
     "arith.minf": "write arith.minimumf (NaN wins) or arith.minnumf (the number wins)",
     "arith.convertf": "write arith.extf or arith.truncf",
     "linalg.elementwise": "write the named op, as linalg.exp, or linalg.map",
-    "linalg.contract": "write linalg.matmul with indexing_maps, or linalg.generic",
     "linalg.softmax": "write linalg.reduce, linalg.broadcast and elementwise ops",
     "affine.delinearize_index": "write affine.apply with floordiv and mod",
     "affine.linearize_index": "write affine.apply",

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AffineMapAttr, AnyFloat, ArrayAttr, IndexType, IntegerType
+from xdsl.dialects.builtin import AffineMapAttr, AnyFloat, ArrayAttr, IndexType, IntegerType, ShapedType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.abstract_ops import ElementwiseOperation, NamedOperation
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
-from xdsl.irdl import irdl_op_definition, opt_prop_def, traits_def
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, traits_def
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
@@ -240,12 +240,48 @@ class MatmulOp(ContractionForm, linalg.MatmulOp):
     traits = with_traits(linalg.MatmulOp, EFFECTS)
 
 
+@irdl_op_definition
+class ContractOp(ContractionForm, NamedOperation):
+    """`linalg.contract`: acc + a * b over the maps it is given; dims the result lacks are summed over."""
+
+    name = "linalg.contract"
+    STANDARD: ClassVar[tuple[AffineMap, ...]] = ()
+    indexing_maps = prop_def(ArrayAttr[AffineMapAttr])
+    traits = traits_def(EFFECTS)
+
+    def __init__(self, maps: ArrayAttr[Any], inputs: Sequence[SSAValue], outputs: Sequence[SSAValue] = ()):
+        region = self.get_hidden_region(inputs, outputs)
+        results = body.result_types(outputs)
+        super().__init__(ins=inputs, outs=outputs, result_types=[results], hidden_region=region)
+        self.properties["indexing_maps"] = maps
+
+    def get_iterator_types(self) -> ArrayAttr[Any]:
+        """Parallel where the result has the dim."""
+        result = self.get_default_indexing_maps()[-1]
+        kept = {e.position for e in result.results if isinstance(e, AffineDimExpr)}
+        kinds = (IteratorTypeAttr.parallel(), IteratorTypeAttr.reduction())
+        return ArrayAttr(kinds[dim not in kept] for dim in range(result.num_dims))
+
+    def verify_(self) -> None:
+        maps = self.get_default_indexing_maps()
+        if (len(self.inputs), len(self.outputs), len(maps)) != (2, 1, 3):
+            raise VerifyException("takes 2 ins, 1 outs and a map for each")
+        for amap, value in zip(maps, self.operands, strict=True):
+            if amap.num_symbols or not all(isinstance(e, AffineDimExpr) for e in amap.results):
+                raise VerifyException(f"{amap} does more than choose dims")
+            rank = value.type.get_num_dims() if isinstance(value.type, ShapedType) else 0
+            if len(amap.results) != rank:
+                raise VerifyException(f"{amap} has {len(amap.results)} results for an operand of rank {rank}")
+        super().verify_()
+
+
 OPS: tuple[type[Any], ...] = (
     *(AddOp, SubOp, MulOp, MaxOp, MinOp, ExpOp, LogOp, SqrtOp, SelectOp, FillOp, CopyOp),
     *(AbsOp, CeilOp, FloorOp, NegfOp, RoundOp, RsqrtOp, TanhOp, ErfOp, SquareOp, ReciprocalOp),
     *(DivOp, DivUnsignedOp, PowfOp),
     *(MatmulOp, MatmulTransposeAOp, MatmulTransposeBOp, BatchMatmulOp, BatchMatmulTransposeAOp),
     *(BatchMatmulTransposeBOp, BatchReduceMatmulOp, MatvecOp, VecmatOp, BatchMatvecOp, BatchVecmatOp, DotOp),
+    ContractOp,
 )
 
 __all__ = [op.__name__ for op in OPS]
