@@ -5,8 +5,8 @@ the same values in the same process, taken in turns, one thread each; CPU time o
 `RUNS`. A product and the MLP block (two programs here, three products and the gate there) are compared with
 f32 eager, since f16 eager has no fast product on a CPU, everything else with f16.
 `stream_by_vectors`: 64 MiB per tensor, vector by vector as another scheduler writes it, beside NumPy.
-Timing: simulated cycles per second of CPU time, nothing executed. Memory: the bytes of the arguments and what
-the process holds more after the runs than before them, over the bytes of the arguments.
+Timing: simulated cycles per second of CPU time, nothing executed, compiled code loaded. Memory: the bytes of
+the arguments and what the process holds more after the runs than before them, over the former.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,7 @@ def stream_by_vectors(stream: Stream) -> tuple[float, float]:
 
 # ---- timing ------------------------------------------------------------------------------------------------
 def _timing() -> list[dict[str, Any]]:
+    import_module("headrace.machine.timing.compiled.advance")  # not measured
     found = []
     square = {"m": 2048, "k": 4096, "n": 4096, "k_step": 128}
     tiles = {

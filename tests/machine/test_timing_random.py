@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from headrace.arch.cost import Work, bound
 from headrace.arch.device import Device
 from headrace.arch.presets import device as preset
+from headrace.ir.diagnostics import HeadraceError
 from headrace.machine.image import Image, Index, Node
 from headrace.machine.timing import Timing, engine, rounds, time
 from tests.machine.timing_programs import Body, Chip
@@ -159,7 +160,9 @@ def test_every_shortcut_at_once_changes_nothing_on_many_programs(plan: Plan, fac
         patch.setattr(engine, "LOOKS", 0)
         patch.setattr(rounds, "PATIENCE", 0)
         assert same(found, time(image, {}, chip.device, is_folding=False))
+        assert same(found, time(image, {}, chip.device, is_folding=False, is_compiled=True))
     assert same(found, time(image, {}, chip.device))
+    assert same(found, time(image, {}, chip.device, is_compiled=True))
 
 
 @settings(max_examples=60, deadline=None)
@@ -174,6 +177,36 @@ def test_solving_streams_ahead_changes_nothing(plan: Plan) -> None:
 def test_jumping_over_rounds_changes_nothing(plan: Plan, factor: int) -> None:
     chip, image = program(Plan(**{**vars(plan), "tiles": tuple(n * factor for n in plan.tiles), "rows": 4}))
     assert same(time(image, {}, chip.device), step_by_step(image, chip.device))
+
+
+@settings(max_examples=20, deadline=None)
+@given(plans, st.integers(1, 40))
+def test_machine_code_takes_the_same_time(plan: Plan, factor: int) -> None:
+    chip, image = program(Plan(**{**vars(plan), "tiles": tuple(n * factor for n in plan.tiles)}))
+    compiled = time(image, {}, chip.device, is_compiled=True)
+    assert same(compiled, time(image, {}, chip.device, is_compiled=False))
+    assert same(compiled, time(image, {}, chip.device, is_folding=False, is_compiled=True))
+
+
+def test_queues_without_a_limit_grow_in_machine_code() -> None:
+    """A reader that runs far ahead of its consumer, and many signals before the first is awaited."""
+    tiny = preset("tiny")
+    links = tuple(replace(link, queue_depth=None, queue_bytes=None) for link in tiny.links)
+    chip = Chip(replace(tiny, links=links), 2)
+    chip.program("L1LU", lambda b: [b.loop(500, b.send("SFU")), b.read(3000, 64)])
+    chip.program("SFU", lambda b: [b.vector(3000, 64, 5), b.loop(500, b.wait("L1LU"))])
+    chip.program("L1SU", lambda b: [b.write(3000, 64)])
+    found = [time(chip.image(), {}, chip.device, is_compiled=flag) for flag in (True, False)]
+    assert same(*found)
+
+
+def test_a_deadlock_in_machine_code_says_who_waits() -> None:
+    chip = Chip(preset("tiny"), 2)
+    chip.program("L1LU", lambda b: [b.wait("SFU"), b.read(4, 64)])
+    chip.program("SFU", lambda b: [b.vector(4, 64, 1), b.send("L1LU")])
+    chip.program("L1SU", lambda b: [b.write(4, 64)])
+    with pytest.raises(HeadraceError, match="deadlock"):
+        time(chip.image(), {}, chip.device, is_compiled=True)
 
 
 def test_rounds_of_a_long_schedule_are_jumped_over() -> None:

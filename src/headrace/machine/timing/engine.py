@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from headrace.machine.image import Group
 from headrace.machine.timing.activities import Await, Fence, Notify, Spend, Stream, Transfer
 from headrace.machine.timing.causes import Cause, after
+from headrace.machine.timing.compiled.worth import compilable
 from headrace.machine.timing.fifo import Counter, Fifo
 from headrace.machine.timing.fold import CoreClass
 from headrace.machine.timing.inflight import InFlight
@@ -22,6 +24,9 @@ from headrace.machine.timing.rounds import Rounds
 from headrace.machine.timing.steady import SteadyStates
 from headrace.machine.timing.unit import Running, SimulatedUnit, Slice
 from headrace.machine.timing.wiring import Wiring
+
+if TYPE_CHECKING:
+    from headrace.machine.timing.compiled.units import CompiledUnits
 
 LOOKS = 200
 """Iterations of a stream after which its state is looked at before giving up on a steady state."""
@@ -39,7 +44,8 @@ class Engine:
     """One schedule: `run` simulates it to its end, or to a deadlock (then some unit is not done).
 
     `is_traced` keeps slices, `is_recorded` the cause of every moment; both do without shortcuts where those
-    would leave something out, with equal times.
+    would leave something out, with equal times. `is_compiled` runs the units without transfers in machine
+    code, where all of them can.
     """
 
     def __init__(
@@ -49,6 +55,7 @@ class Engine:
         prices: Prices,
         is_traced: bool = False,
         is_recorded: bool = False,
+        is_compiled: bool = False,
     ) -> None:
         self.wiring = Wiring(classes, prices)
         self.units = self.wiring.units
@@ -60,22 +67,38 @@ class Engine:
         if is_recorded:
             for unit in self.units:
                 unit.record()
-        self.runnable: deque[SimulatedUnit] = deque(self.units)
+        self.compiled = _compiled(self.wiring) if is_compiled else None
+        inside = () if self.compiled is None else self.compiled.units
+        self.runnable: deque[SimulatedUnit] = deque(unit for unit in self.units if unit not in inside)
         self.steady = SteadyStates(self.units)
 
     def run(self) -> None:
         """Simulate until nothing can happen any more."""
-        rounds = Rounds(self.wiring, self.transfers, is_wanted=not (self.is_traced or self.is_recorded))
+        is_wanted = not (self.is_traced or self.is_recorded)
+        rounds = Rounds(self.wiring, self.transfers, self.compiled, is_wanted)
+        while True:
+            self._run_all()
+            rounds.look()
+            due = self.transfers.next_time()
+            if due is None:
+                break
+            self.transfers.advance(due)
+        if self.compiled is not None:
+            self.compiled.write_back()
+
+    def _run_all(self) -> None:
+        """Run units until none can go on before a transfer ends."""
         while True:
             while self.runnable:
                 unit = self.runnable.popleft()
                 unit.is_queued = False
                 self._run(unit)
-            rounds.look()
-            due = self.transfers.next_time()
-            if due is None:
+            for counter in self.compiled.run() if self.compiled is not None else ():
+                receiver = self.units[counter.receiver]
+                if receiver.waits_for == ("signal", counter):
+                    self._wake(receiver)
+            if not self.runnable:
                 return
-            self.transfers.advance(due)
 
     @property
     def end(self) -> int:
@@ -145,6 +168,9 @@ class Engine:
         return True
 
     def _raise_signal(self, counter: Counter, time: int, because: Cause | None) -> None:
+        if self.compiled is not None and self.compiled.is_awaited(counter):
+            self.compiled.raise_signal(counter, time)
+            return
         counter.times.append(time)
         if because is not None:
             counter.causes.append(because)
@@ -297,6 +323,16 @@ class Engine:
             if unit.waits_for is not None and unit.waits_for[1] is fifo and unit.waits_for[0] == cause:
                 unit.waits_for = None
                 self._wake(unit)
+
+
+def _compiled(wiring: Wiring) -> CompiledUnits | None:
+    """The units that can run in machine code, as tables; None if not all without transfers can."""
+    inside = compilable(wiring.units)
+    if not inside:
+        return None
+    from headrace.machine.timing.compiled.units import CompiledUnits
+
+    return CompiledUnits(wiring, inside, [unit for unit in wiring.units if unit not in inside])
 
 
 def _did(unit: SimulatedUnit, running: Running, time: int) -> Cause | None:

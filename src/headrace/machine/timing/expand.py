@@ -84,6 +84,7 @@ class Expansion:
         self.stationary = residents(program.body)
         self.influence = Influence(prices.device.memory("global").access_bytes)
         self.taken: dict[int, int] = {}
+        self.peers: dict[bytes | int, Peer] = {}
 
     def body(self) -> Body:
         """Return the activities of the whole program; raises Split where the cores differ."""
@@ -107,8 +108,14 @@ class Expansion:
 
     def peer(self, index: Index) -> Peer:
         """Return the unit an index names, relative to this core."""
-        found = np.broadcast_to(np.asarray(index.evaluate(self.env)), self.cores.shape)
-        peers = [self.image.instances[int(number)] for number in found]
+        numbers = index.evaluate(self.env)
+        key = numbers.tobytes() if isinstance(numbers, np.ndarray) else int(numbers)
+        if key not in self.peers:
+            self.peers[key] = self._peer(np.broadcast_to(np.asarray(numbers), self.cores.shape))
+        return self.peers[key]
+
+    def _peer(self, numbers: np.ndarray[Any, Any]) -> Peer:
+        peers = [self.image.instances[int(number)] for number in numbers]
         places = [
             (peer.kind, peer.corelet, (peer.core - int(core)) % self.prices.device.cores)
             for peer, core in zip(peers, self.cores, strict=True)

@@ -115,14 +115,15 @@ class Fifo:
 
 class Counter:
     """Signals from one unit to another: times at which those not yet awaited become visible, with their
-    causes if these are recorded.
+    causes if these are recorded. `slot` is its row in the tables of compiled units, -1 without one.
     """
 
-    __slots__ = ("causes", "receiver", "sender", "times")
+    __slots__ = ("causes", "receiver", "sender", "slot", "times")
 
     def __init__(self, sender: int, receiver: int) -> None:
         self.sender = sender
         self.receiver = receiver
+        self.slot = -1
         self.times: deque[int] = deque()
         self.causes: deque[Cause | None] = deque()
 

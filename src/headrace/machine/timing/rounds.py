@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.machine.timing.activities import Body, Repeat
 from headrace.machine.timing.fifo import Counter, Fifo
@@ -20,6 +20,10 @@ from headrace.machine.timing.inflight import InFlight
 from headrace.machine.timing.movers import repeat
 from headrace.machine.timing.unit import CAUSES, Descriptor, SimulatedUnit
 from headrace.machine.timing.wiring import Wiring
+
+if TYPE_CHECKING:
+    from headrace.machine.timing.compiled.snapshot import Snapshot
+    from headrace.machine.timing.compiled.units import CompiledUnits
 
 ENOUGH = 8
 """Iterations a loop must have for its rounds to be looked for."""
@@ -55,6 +59,7 @@ class Moment:
     links: tuple[tuple[Any, Any], ...]
     flow: tuple[Any, ...]
     moved: Mapping[str, int]
+    compiled: Snapshot | None
 
 
 class Rounds:
@@ -62,8 +67,13 @@ class Rounds:
     repeat.
     """
 
-    def __init__(self, wiring: Wiring, transfers: InFlight, is_wanted: bool) -> None:
-        self.wiring, self.transfers = wiring, transfers
+    def __init__(
+        self, wiring: Wiring, transfers: InFlight, compiled: CompiledUnits | None, is_wanted: bool
+    ) -> None:
+        self.transfers, self.compiled = transfers, compiled
+        inside = () if compiled is None else compiled.units
+        self.units = [unit for unit in wiring.units if unit not in inside]
+        self.wiring = wiring
         movers = (unit for unit in wiring.units if unit.is_mover and _has_loop(unit.stack[0][0]))
         self.marker = next(movers, None) if is_wanted else None
         self.counts: tuple[int, ...] = ()
@@ -80,12 +90,14 @@ class Rounds:
             return
         self.counts = counts
         self.leads.append(self.transfers.fluid.extremes())
-        moment = _moment(self.wiring, self.transfers, len(self.leads))
-        alike = self.moments.setdefault(tuple(one.place for one in moment.units), [])
+        moment = self._moment()
+        alike = self.moments.setdefault(_place(moment), [])
         for earlier in reversed(alike):
-            times = min(_rounds(earlier, moment), self._rounds_by_lead(earlier, moment))
+            times = min(
+                _rounds(earlier, moment), self._rounds_by_lead(earlier, moment), self._inside(earlier, moment)
+            )
             if times > 0:
-                _jump(earlier, moment, times, self.wiring, self.transfers)
+                self._jump(earlier, moment, times)
                 self.moments.clear()
                 self.kept = 0
                 return
@@ -105,25 +117,68 @@ class Rounds:
             return UNLIMITED if drift < 0 else -highest // drift - 1
         return 0
 
+    def _inside(self, before: Moment, now: Moment) -> int:
+        """How many more rounds the compiled units have."""
+        if self.compiled is None or before.compiled is None or now.compiled is None:
+            return UNLIMITED
+        found = self.compiled.rounds(before.compiled, now.compiled)
+        return UNLIMITED if found is None else found
+
+    def _links(self) -> list[Fifo | Counter]:
+        """Queues and counters, those to compiled units left out."""
+        if self.compiled is None:
+            return [*self.wiring.fifos.values(), *self.wiring.counters.values()]
+        return [one for one in self.wiring.counters.values() if not self.compiled.is_awaited(one)]
+
+    def _moment(self) -> Moment:
+        transfers, now = self.transfers, self.transfers.fluid.now
+        return Moment(
+            len(self.leads),
+            now,
+            transfers.fluid.lead,
+            tuple(_unit_moment(unit, now) for unit in self.units),
+            tuple(_link_state(link, self.wiring, now) for link in self._links()),
+            _flow(transfers),
+            dict(transfers.moved),
+            None if self.compiled is None else self.compiled.snapshot(now),
+        )
+
+    def _jump(self, before: Moment, now: Moment, times: int) -> None:
+        """Move everything that takes part on by `times` rounds."""
+        period = now.now - before.now
+        shift, transfers = period * times, self.transfers
+        for unit, was, then in zip(self.units, before.units, now.units, strict=True):
+            if not _is_frozen(was, then):
+                _jump_unit(unit, was, then, times, period)
+        for link, (_, absolute), (_, also) in zip(self._links(), before.links, now.links, strict=True):
+            if absolute != also:
+                link.shift(shift)
+        if self.compiled is not None and before.compiled is not None and now.compiled is not None:
+            self.compiled.jump(before.compiled, now.compiled, times, period)
+        transfers.starts = [(time + shift, serial, members) for time, serial, members in transfers.starts]
+        heapq.heapify(transfers.starts)
+        transfers.meetings = {
+            (family, members[0].unit.met[family] - 1): members
+            for (family, _), members in transfers.meetings.items()
+        }
+        for name, size in now.moved.items():
+            transfers.moved[name] += (size - before.moved.get(name, 0)) * times
+        transfers.fluid.jump(shift, (now.lead - before.lead) * times)
+
+
+def _place(moment: Moment) -> tuple[Any, ...]:
+    """What must be equal at two moments to compare them at all."""
+    return (
+        *(one.place for one in moment.units),
+        b"" if moment.compiled is None else moment.compiled.place,
+    )
+
 
 def _has_loop(body: Body) -> bool:
     return any(isinstance(one, Repeat) and (one.count >= ENOUGH or _has_loop(one.body)) for one in body)
 
 
 # ---- moments -----------------------------------------------------------------------------------------------
-def _moment(wiring: Wiring, transfers: InFlight, serial: int) -> Moment:
-    now = transfers.fluid.now
-    for fifo in wiring.fifos.values():
-        if fifo.sender >= 0:
-            fifo.settle(wiring.units[fifo.sender].clock)
-    links = [_fifo_state(fifo, wiring, now) for fifo in wiring.fifos.values()]
-    links += [_counter_state(counter, wiring, now) for counter in wiring.counters.values()]
-    units = tuple(_unit_moment(unit, now) for unit in wiring.units)
-    return Moment(
-        serial, now, transfers.fluid.lead, units, tuple(links), _flow(transfers), dict(transfers.moved)
-    )
-
-
 def _unit_moment(unit: SimulatedUnit, now: int) -> UnitMoment:
     stream = unit.stream
     running = () if stream is None else (id(stream.phases), stream.phase, stream.taken, stream.given)
@@ -150,11 +205,20 @@ def _unit_moment(unit: SimulatedUnit, now: int) -> UnitMoment:
     )
 
 
-def _fifo_state(fifo: Fifo, wiring: Wiring, now: int) -> tuple[Any, Any]:
+def _link_state(link: Fifo | Counter, wiring: Wiring, now: int) -> tuple[Any, Any]:
     """(content relative to now, absolute content)."""
+    return _fifo_state(link, wiring, now) if isinstance(link, Fifo) else _counter_state(link, wiring, now)
+
+
+def _fifo_state(fifo: Fifo, wiring: Wiring, now: int) -> tuple[Any, Any]:
+    if fifo.sender >= 0:
+        fifo.settle(wiring.units[fifo.sender].clock)
     sent = wiring.units[fifo.sender].clock if fifo.sender >= 0 else now
     heard = wiring.units[fifo.receiver].clock if fifo.receiver >= 0 else now
-    return fifo.state(sent, heard, now), (tuple(fifo.arrivals), tuple(fifo.returns), fifo.free)
+    return (
+        fifo.state(sent, heard, now),
+        (tuple(fifo.arrivals), tuple(fifo.returns), fifo.free, fifo.free_since),
+    )
 
 
 def _counter_state(counter: Counter, wiring: Wiring, now: int) -> tuple[Any, Any]:
@@ -233,27 +297,6 @@ def _left(before: UnitMoment, now: UnitMoment) -> int | None:
 
 
 # ---- jumping -----------------------------------------------------------------------------------------------
-def _jump(before: Moment, now: Moment, times: int, wiring: Wiring, transfers: InFlight) -> None:
-    """Move everything that takes part on by `times` rounds."""
-    shift = (now.now - before.now) * times
-    for unit, was, then in zip(wiring.units, before.units, now.units, strict=True):
-        if not _is_frozen(was, then):
-            _jump_unit(unit, was, then, times, now.now - before.now)
-    links: list[Fifo | Counter] = [*wiring.fifos.values(), *wiring.counters.values()]
-    for link, (_, absolute), (_, also) in zip(links, before.links, now.links, strict=True):
-        if absolute != also:
-            link.shift(shift)
-    transfers.starts = [(time + shift, serial, members) for time, serial, members in transfers.starts]
-    heapq.heapify(transfers.starts)
-    transfers.meetings = {
-        (family, members[0].unit.met[family] - 1): members
-        for (family, _), members in transfers.meetings.items()
-    }
-    for name, size in now.moved.items():
-        transfers.moved[name] += (size - before.moved.get(name, 0)) * times
-    transfers.fluid.jump(shift, (now.lead - before.lead) * times)
-
-
 def _jump_unit(unit: SimulatedUnit, before: UnitMoment, now: UnitMoment, times: int, period: int) -> None:
     shift = period * times
     unit.clock += shift

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from headrace.arch.device import Device
 from headrace.machine.image import Image, Schedule
+from headrace.machine.timing.compiled.worth import is_worth
 from headrace.machine.timing.deadlock import check_finished
 from headrace.machine.timing.engine import Engine
 from headrace.machine.timing.expand import Trips, expand
@@ -25,16 +26,18 @@ def time(
     is_traced: bool = False,
     is_folding: bool = True,
     is_recorded: bool = False,
+    is_compiled: bool | None = None,
 ) -> Timing:
     """Return the timing of an image on a device.
 
     `scalars` gives the run-time arguments (only sizes and the alignment of addresses matter), `trips` the
     counts `execute` took where control depends on loaded values. Raises HeadraceError for a deadlock
-    (naming who waits for whom) and for ops the device cannot price. `is_folding` False simulates every core
-    by itself, with equal results. `is_recorded` adds the critical path (and runs every step to find it).
+    (naming who waits for whom) and for ops the device cannot price. `is_recorded` adds the critical path
+    (and runs every step to find it). `is_folding` False simulates every core by itself; `is_compiled` says
+    whether units run in machine code (None: by what it costs): both change no result.
     """
     engines = [
-        _simulate(schedule, image, scalars, device, trips, is_traced, is_folding, is_recorded)
+        _simulate(schedule, image, scalars, device, trips, is_traced, is_folding, is_recorded, is_compiled)
         for schedule in image.schedules
     ]
     total: dict[str, int] = dict.fromkeys((*BYTES, *COUNTS), 0)
@@ -68,12 +71,18 @@ def _simulate(
     is_traced: bool,
     is_folding: bool,
     is_recorded: bool,
+    is_compiled: bool | None,
 ) -> Engine:
     prices = Prices(device, {program.kind for program in schedule.programs})
     parts = [part for program in schedule.programs for part in expand(program, image, prices, scalars, trips)]
     classes = fold(parts, image.groups, device.cores, is_folding)
-    engine = Engine(classes, image.groups, prices, is_traced, is_recorded)
+    is_possible = not (is_traced or is_recorded)
+    is_wanted = is_possible and (is_worth(classes) if is_compiled is None else is_compiled)
+    engine = Engine(classes, image.groups, prices, is_traced, is_recorded, is_wanted)
     engine.run()
+    if engine.compiled is not None and not all(unit.is_done and not unit.queue for unit in engine.units):
+        engine = Engine(classes, image.groups, prices)  # which can say who waits for whom
+        engine.run()
     check_finished(engine)
     return engine
 
