@@ -48,55 +48,74 @@ def _fma(_: Any, a: Any, b: Any, c: Any) -> Any:
 
 @register_jitable
 def _exp(x: float) -> float:
-    """e^x in f64, relative error some 1e-16, for any x that is not NaN; beyond ±700 as at the end."""
-    x = min(max(x, -700.0), 700.0)
+    """e^x in f64, relative error some 3e-16, for any x that is not NaN; beyond ±700 as at the end."""
+    return _exp_inside(min(max(x, -700.0), 700.0))  # type: ignore[no-any-return]
+
+
+@register_jitable
+def _exp_inside(x: float) -> float:
+    """e^x between -700 and 700: 2^n e^r, |r| <= ln 2 / 2, by the Chebyshev polynomial of degree 10 of e^r."""
     shifted = _fma(x, _LOG2E, _ROUND)
     n = shifted - _ROUND
     r = _fma(n, -_LN2_LOW, _fma(n, -_LN2_HIGH, x))
-    p = 1.6059043836821613e-10
-    p = _fma(p, r, 2.08767569878681e-09)
-    p = _fma(p, r, 2.505210838544172e-08)
-    p = _fma(p, r, 2.755731922398589e-07)
-    p = _fma(p, r, 2.7557319223985893e-06)
-    p = _fma(p, r, 2.48015873015873e-05)
-    p = _fma(p, r, 0.0001984126984126984)
-    p = _fma(p, r, 0.001388888888888889)
-    p = _fma(p, r, 0.008333333333333333)
-    p = _fma(p, r, 0.041666666666666664)
-    p = _fma(p, r, 0.16666666666666666)
-    p = _fma(p, r, 0.5)
-    p = _fma(p, r, 1.0)
+    p = 2.763265575933203e-07
+    p = _fma(p, r, 2.7640198843428347e-06)
+    p = _fma(p, r, 2.480148543844738e-05)
+    p = _fma(p, r, 0.00019841170226646184)
+    p = _fma(p, r, 0.0013888888952356135)
+    p = _fma(p, r, 0.008333333385702748)
+    p = _fma(p, r, 0.04166666666648794)
+    p = _fma(p, r, 0.16666666666554303)
+    p = _fma(p, r, 0.5000000000000019)
+    p = _fma(p, r, 1.0000000000000067)
     p = _fma(p, r, 1.0)
     return _float(_bits(p) + (_bits(shifted) << 52))  # type: ignore[no-any-return]
 
 
+@register_jitable
+def _exp_f32(x: Any) -> Any:
+    """e^x in f32; ±110 give what is beyond: infinity and zero."""
+    low = np.float32(-110.0) if x < np.float32(-110.0) else x
+    v = np.float32(110.0) if low > np.float32(110.0) else low
+    y = np.float32(_exp_inside(np.float64(v)))
+    return x if x != x else y
+
+
 def _exp_loop(x: Array, out: Array) -> None:
     for k in range(x.size):
-        v = np.float64(x[k])
-        y = _exp(v)
-        out[k] = np.float32(v if v != v else y)
+        out[k] = _exp_f32(x[k])
+
+
+@register_jitable
+def _sigmoid(x: Any) -> Any:
+    v = np.float64(x)
+    y = 1.0 / (1.0 + _exp(-v))
+    return np.float32(v if v != v else y)
+
+
+@register_jitable
+def _tanh(x: Any) -> Any:
+    v = np.float64(x)
+    far = 1.0 - 2.0 / (_exp(2.0 * v) + 1.0)
+    s = v * v
+    series = -1382.0 / 155925.0
+    series = series * s + 62.0 / 2835.0
+    series = series * s - 17.0 / 315.0
+    series = series * s + 2.0 / 15.0
+    series = series * s - 1.0 / 3.0
+    near = v + v * s * series
+    y = near if abs(v) < 0.1 else far
+    return np.float32(v if v != v else y)
 
 
 def _sigmoid_loop(x: Array, out: Array) -> None:
     for k in range(x.size):
-        v = np.float64(x[k])
-        y = 1.0 / (1.0 + _exp(-v))
-        out[k] = np.float32(v if v != v else y)
+        out[k] = _sigmoid(x[k])
 
 
 def _tanh_loop(x: Array, out: Array) -> None:
     for k in range(x.size):
-        v = np.float64(x[k])
-        far = 1.0 - 2.0 / (_exp(2.0 * v) + 1.0)
-        s = v * v
-        series = -1382.0 / 155925.0
-        series = series * s + 62.0 / 2835.0
-        series = series * s - 17.0 / 315.0
-        series = series * s + 2.0 / 15.0
-        series = series * s - 1.0 / 3.0
-        near = v + v * s * series
-        y = near if abs(v) < 0.1 else far
-        out[k] = np.float32(v if v != v else y)
+        out[k] = _tanh(x[k])
 
 
 _LOOPS = {"exp": compiled(_exp_loop), "sigmoid": compiled(_sigmoid_loop), "tanh": compiled(_tanh_loop)}

@@ -167,8 +167,8 @@ def _earlier(recorder: Recorder, addend: Array, out: View, result: Axes) -> tupl
 
 
 # ---- sums over all steps -----------------------------------------------------------------------------------
-def folded(recorder: Recorder, kept: Sequence[int]) -> tuple[dict[int, Op], list[int]]:
-    """The ops with every product that only the next one needs made part of it, and those still needed."""
+def folded(recorder: Recorder, kept: Sequence[int]) -> dict[int, Op]:
+    """The ops that are needed, by number, with every product that only the next one needs made part of it."""
     ops: dict[int, Op] = {k: recorder.ops[k] for k in kept}
     users: dict[int, int] = {}
     for op in ops.values():
@@ -187,4 +187,4 @@ def folded(recorder: Recorder, kept: Sequence[int]) -> tuple[dict[int, Op], list
         needs = tuple({*(k for k in op.needs if k != before), *first.needs})
         ops[number] = Op("product", op.out, inputs, needs)
         del ops[before]
-    return ops, [k for k in kept if k in ops]
+    return ops

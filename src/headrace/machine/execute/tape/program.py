@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from headrace.machine.execute.tape.groups import DIMS, Row, grouped
 from headrace.machine.execute.tape.products import folded
 from headrace.machine.execute.tape.record import CONSTANTS, DEVICE, VALUES, Kernel, Op, Recorder
 from headrace.machine.execute.tape.slabs import slabs
+from headrace.machine.execute.tape.stores import direct
 from headrace.machine.execute.tape.views import Array, Dims, NotRecordable, View, elementwise
 
-DIMS = 5
 COLUMNS = 1 + DIMS + 3 * (1 + DIMS)
 FUNCTIONS = {
     name: k
@@ -24,19 +26,16 @@ FUNCTIONS = {
             "move", "widen", "narrow", "exp", "neg", "row_max", "row_sum",
             "add_f32", "sub_f32", "mul_f32", "div_f32", "max_f32", "min_f32",
             "add_f16", "sub_f16", "mul_f16", "div_f16", "max_f16", "min_f16",
+            "rsqrt", "sqrt", "reciprocal", "sigmoid", "tanh", "abs",
         )
     )
 }  # fmt: skip
 """What the compiled machine knows (`vm.py`), by its number there."""
+_FREE = frozenset(f for f in FUNCTIONS if f != "move" and not f.startswith("row_"))
+"""Functions that work element by element."""
 _ALIGNMENT = 64
 MOST_VALUE_BYTES = 1 << 27
 """Bytes of values at one time above which a run is not played from a tape."""
-_PARTS = (64, 32)
-"""Parts that rows are cut into: the instances of a team."""
-_SHORTEST = 256
-"""Elements below which a row is not cut."""
-_MOST_ROWS = 24
-Row = tuple[str, Dims, tuple[View, ...]]
 
 
 @dataclass
@@ -50,21 +49,25 @@ class Segment:
 
 @dataclass
 class Prepared:
-    """The segments of a tape in order, and the bytes of every region but device memory that they touch."""
+    """The segments of a tape in order, and the bytes of every region but device memory that they touch.
+
+    `uses`: how many views lie in a value.
+    """
 
     segments: list[Segment]
     sizes: list[int]
     constants: bytes
+    uses: dict[int, int]
 
 
 def prepare(recorder: Recorder) -> Prepared | None:
     """The tape of a recorded run; None if it takes too much memory."""
-    ops, kept = folded(recorder, _needed(recorder.ops))
-    places, total = _placed(ops, kept, recorder)
+    ops = direct(recorder, folded(recorder, _needed(recorder.ops)), _FREE)
+    places, total = _placed(ops, recorder)
     scratch = len(recorder.memories)
     plain: list[Op] = []
-    for number in kept:
-        plain += slabs(ops[number], scratch) if ops[number].function == "product" else [ops[number]]
+    for op in ops.values():
+        plain += slabs(op, scratch) if op.function == "product" else [op]
     beyond = max((v.ends[1] for op in plain for v in (op.out, *op.inputs) if v.region == scratch), default=0)
     total += beyond
     if total > MOST_VALUE_BYTES:
@@ -76,10 +79,12 @@ def prepare(recorder: Recorder) -> Prepared | None:
         start, place = places(view)
         return View(VALUES, view.offset - start + place, view.shape, view.strides, view.dtype)
 
-    segments = [Segment()]
+    segments, uses = [Segment()], Counter[int]()
     for op in plain:
+        values = tuple(recorder.value_of(v)[1] if v.region == VALUES else None for v in (op.out, *op.inputs))
+        uses.update(v for v in values if v is not None)
         views = tuple(placed(v) for v in (op.out, *op.inputs))
-        row = _row(op, views)
+        row = _row(op, views, values)
         if row is not None:
             if segments[-1].kernel is not None:
                 segments.append(Segment())
@@ -95,12 +100,12 @@ def prepare(recorder: Recorder) -> Prepared | None:
             segments.append(Segment([], op.kernel, views))
     sizes = [0] * len(recorder.memories)
     for segment in segments:
-        for view in (v for views in (segment.views, *(r[2] for r in segment.rows)) for v in views):
+        for view in (v for views in (segment.views, *(r.views for r in segment.rows)) for v in views):
             if view.region not in (DEVICE, VALUES, CONSTANTS, scratch):
                 sizes[view.region] = max(sizes[view.region], recorder.memories[view.region].size_bytes)
     sizes[VALUES] = total - beyond + _ALIGNMENT
     sizes.append(beyond)
-    return Prepared(segments, sizes, bytes(recorder.constants) or bytes(_ALIGNMENT))
+    return Prepared(segments, sizes, bytes(recorder.constants) or bytes(_ALIGNMENT), dict(uses))
 
 
 def _needed(ops: Sequence[Op]) -> list[int]:
@@ -113,12 +118,12 @@ def _needed(ops: Sequence[Op]) -> list[int]:
     return [k for k, want in enumerate(wanted) if want]
 
 
-def _placed(ops: Mapping[int, Op], kept: Sequence[int], recorder: Recorder) -> tuple[Any, int]:
+def _placed(ops: Mapping[int, Op], recorder: Recorder) -> tuple[Any, int]:
     """(view -> start of its value on the tape and its place in memory, bytes in all)."""
     last: dict[int, int] = {}
-    for number in kept:
+    for number, op in ops.items():
         last[number] = number
-        for other in ops[number].needs:
+        for other in op.needs:
             last[other] = number
     ending: dict[int, list[int]] = {}
     for number, end in last.items():
@@ -127,8 +132,8 @@ def _placed(ops: Mapping[int, Op], kept: Sequence[int], recorder: Recorder) -> t
     at: dict[int, int] = {}
     sizes: dict[int, int] = {}
     total = 0
-    for number in kept:
-        out = ops[number].out
+    for number, op in ops.items():
+        out = op.out
         if out.region == VALUES:
             size = -(-prod(out.shape) * out.dtype.itemsize // _ALIGNMENT) * _ALIGNMENT or _ALIGNMENT
             spare = free.get(size)
@@ -148,7 +153,7 @@ def _placed(ops: Mapping[int, Op], kept: Sequence[int], recorder: Recorder) -> t
     return place, total
 
 
-def _row(op: Op, views: tuple[View, ...]) -> Row | None:
+def _row(op: Op, views: tuple[View, ...], values: tuple[int | None, ...]) -> Row | None:
     """The op for the compiled machine, if its innermost dimension is one the machine can run."""
     if op.function not in FUNCTIONS:
         return None
@@ -158,7 +163,8 @@ def _row(op: Op, views: tuple[View, ...]) -> Row | None:
         dims = op.copied.dims
     elif op.function.startswith("row_"):
         found = _rows(out, inputs[0])
-        return (op.function, found, views) if found is not None and len(found) <= DIMS else None
+        is_fit = found is not None and len(found) <= DIMS
+        return Row(op.function, found, views, values) if found is not None and is_fit else None
     else:
         dims = elementwise(views)
     if not dims:
@@ -174,7 +180,7 @@ def _row(op: Op, views: tuple[View, ...]) -> Row | None:
         return None
     if op.function == "move":
         dims = (*dims[:-1], (dims[-1][0] * sizes[0], 1, 1))
-    return op.function, dims, views
+    return Row(op.function, dims, views, values)
 
 
 def _rows(out: View, x: View) -> Dims | None:
@@ -213,7 +219,9 @@ class Player:
         self._memories[CONSTANTS] = np.frombuffer(prepared.constants, np.uint8)
         self._bases = [int(m.__array_interface__["data"][0]) for m in self._memories]
         self._steps: list[tuple[Callable[..., None], Sequence[Array]]] = [
-            (play, self._table(s.rows)) if s.kernel is None else (s.kernel, self._arrays(s.views))
+            (play, self._table(s.rows, prepared.uses))
+            if s.kernel is None
+            else (s.kernel, self._arrays(s.views))
             for s in prepared.segments
             if s.rows or s.kernel is not None
         ]
@@ -227,81 +235,15 @@ class Player:
     def _arrays(self, views: Sequence[View]) -> list[Array]:
         return [np.ndarray(v.shape, v.dtype, self._memories[v.region], v.offset, v.strides) for v in views]
 
-    def _table(self, rows: Sequence[Row]) -> tuple[Array, Array]:
-        grouped = list(_grouped(rows))
-        flat = [row for group in grouped for row in group]
+    def _table(self, rows: Sequence[Row], uses: dict[int, int]) -> tuple[Array, Array]:
+        groups = list(grouped(rows, uses))
+        flat = [row for group in groups for row in group]
         table = np.zeros((len(flat), COLUMNS), np.int64)
-        for r, (function, dims, views) in enumerate(flat):
-            table[r, 0] = FUNCTIONS[function]
-            table[r, 1 : 1 + DIMS] = [d[0] for d in dims]
-            for k, v in enumerate(views):
+        for r, row in enumerate(flat):
+            table[r, 0] = FUNCTIONS[row.function]
+            table[r, 1 : 1 + DIMS] = [d[0] for d in row.dims]
+            for k, v in enumerate(row.views):
                 at = (1 + DIMS) * (k + 1)
                 table[r, at] = self._bases[v.region] + v.offset
-                table[r, at + 1 : at + 1 + DIMS] = [d[k + 1] for d in dims]
-        return table, np.cumsum([0, *map(len, grouped)], dtype=np.int64)
-
-
-# ---- groups ------------------------------------------------------------------------------------------------
-def _grouped(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Rows in groups that are run part by part, so that what passes between them stays in the cache.
-
-    A part is that of one instance. Rows stay together as long as no part needs or destroys bytes of another.
-    """
-    group: list[Row] = []
-    for row in rows:
-        split = _split(row, group[0][1][0][0]) if group else None
-        if split is not None and len(group) < _MOST_ROWS and all(_is_apart(split, other) for other in group):
-            group.append(split)
-            continue
-        if group:
-            yield group
-        parts = next((p for p in _PARTS if _split(row, p) is not None), 1)
-        start = _split(row, parts)
-        group = [_padded(row) if start is None else start]
-    if group:
-        yield group
-
-
-def _padded(row: Row) -> Row:
-    """The row with exactly `DIMS` dimensions."""
-    function, dims, views = row
-    return function, ((1,) + (0,) * len(views),) * (DIMS - len(dims)) + dims, views
-
-
-def _split(row: Row, parts: int) -> Row | None:
-    """The row with a first dimension of `parts` and the others behind it."""
-    function, dims, views = row
-    n, *strides = dims[0]
-    if n % parts or len(dims) > DIMS - 1 or (len(dims) == 1 and parts > 1 and n < parts * _SHORTEST):
-        return None
-    if len(dims) == 1 and function.startswith("row_"):
-        return None
-    inner = n // parts
-    rest = ((inner, *strides), *dims[1:]) if inner > 1 or len(dims) == 1 else dims[1:]
-    if len(rest) > DIMS - 1:
-        return None
-    outer = (parts, *(s * inner for s in strides))
-    return function, (outer, *_padded((function, rest, views))[1][1:]), views
-
-
-def _is_apart(one: Row, other: Row) -> bool:
-    """Whether no part of a row touches what another part of the other row writes, and the other way round."""
-    for k, v in enumerate(one[2]):
-        for m, w in enumerate(other[2]):
-            if (k and m) or v.region != w.region:
-                continue
-            (low, high, step), (start, end, stride) = _reach(one, k), _reach(other, m)
-            parts = one[1][0][0] - 1
-            if low >= end + parts * stride or start >= high + parts * step:
-                continue
-            if step != stride or step <= 0 or max(high, end) - min(low, start) > step:
-                return False
-    return True
-
-
-def _reach(row: Row, k: int) -> tuple[int, int, int]:
-    """(first byte, byte behind the last, step from part to part) of the first part of view `k`."""
-    function, dims, views = row
-    size = 1 if function == "move" else views[k].dtype.itemsize
-    last = sum((d[0] - 1) * d[k + 1] for d in dims[1:])
-    return views[k].offset, views[k].offset + last + size, dims[0][k + 1]
+                table[r, at + 1 : at + 1 + DIMS] = [d[k + 1] for d in row.dims]
+        return table, np.cumsum([0, *map(len, groups)], dtype=np.int64)

@@ -213,7 +213,7 @@ class Recorder:
                 return False
         return True
 
-    def _is_apart(self, view: View, target: View | None) -> bool:
+    def is_apart(self, view: View, target: View | None) -> bool:
         """Whether no byte of a view is one of the target's."""
         if target is None or view.region != target.region or view.region in (VALUES, CONSTANTS):
             return True
@@ -251,7 +251,7 @@ class Recorder:
                 source is not None
                 and self._is_one_value(source)
                 and self.is_unchanged(source, min(makers))
-                and self._is_apart(source, target)
+                and self.is_apart(source, target)
             ):
                 return self.resolve(source, may_split, target)
         return view, tuple(makers)
@@ -268,7 +268,7 @@ class Recorder:
         may_split = function == "move" or key is not None
         target = self.view(out)
         found = [self.resolve(self.view(x), may_split, target) for x in inputs]
-        if not all(self._is_apart(v, target) for v, _ in found):
+        if not all(self.is_apart(v, target) for v, _ in found):
             raise NotRecordable
         views = tuple(v for v, _ in found)
         needs = tuple({op for _, ops in found for op in ops})

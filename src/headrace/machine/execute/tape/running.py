@@ -49,7 +49,10 @@ _BINARY = {
     "max": "max", "maximumf": "max", "min": "min", "minimumf": "min",
 }  # fmt: skip
 _CASTS = {("f16", "f32"): "widen", ("f32", "f16"): "narrow"}
-_UNARY = {"exp": "exp", "neg": "neg", "negf": "neg"}
+_UNARY = {
+    "exp": "exp", "neg": "neg", "negf": "neg", "absf": "abs", "rsqrt": "rsqrt", "sqrt": "sqrt",
+    "reciprocal": "reciprocal", "sigmoid": "sigmoid", "tanh": "tanh",
+}  # fmt: skip
 _REDUCTIONS = {"max": "row_max", "add": "row_sum"}
 
 

@@ -17,7 +17,7 @@ from numba import carray, types
 from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
-from headrace.machine.execute.functions import _exp
+from headrace.machine.execute.functions import _exp_f32, _sigmoid, _tanh
 from headrace.machine.execute.half import _extend, _truncate, compiled
 
 LEVELS = 8
@@ -210,9 +210,7 @@ def _narrow(o: int, a: int, n: int) -> None:
 def _exponential(o: int, a: int, n: int) -> None:
     out, x = _f32(o, n), _f32(a, n)
     for k in range(n):
-        v = np.float64(x[k])
-        y = _exp(v)
-        out[k] = np.float32(v if v != v else y)
+        out[k] = _exp_f32(x[k])
 
 
 @numba.njit(error_model="numpy")
@@ -220,6 +218,42 @@ def _negative(o: int, a: int, n: int) -> None:
     out, x = _f32(o, n), _f32(a, n)
     for k in range(n):
         out[k] = -x[k]
+
+
+def _unary_f32(f: Any) -> Any:
+    """The loop of a function of one operand."""
+
+    @numba.njit(error_model="numpy")
+    def loop(o: int, a: int, n: int) -> None:
+        out, x = _f32(o, n), _f32(a, n)
+        for k in range(n):
+            out[k] = f(x[k])
+
+    return loop
+
+
+@numba.njit(error_model="numpy")
+def _rsqrt(x: Any) -> Any:
+    return np.float32(1.0 / np.sqrt(np.float64(x)))
+
+
+@numba.njit(error_model="numpy")
+def _sqrt(x: Any) -> Any:
+    return np.sqrt(x)
+
+
+@numba.njit(error_model="numpy")
+def _reciprocal(x: Any) -> Any:
+    return np.float32(1.0) / x
+
+
+@numba.njit(error_model="numpy")
+def _abs(x: Any) -> Any:
+    return _as_float(_as_int(x) & np.int32(0x7FFFFFFF))
+
+
+_rsqrt_loop, _sqrt_loop, _reciprocal_loop = _unary_f32(_rsqrt), _unary_f32(_sqrt), _unary_f32(_reciprocal)
+_abs_loop, _sigmoid_loop, _tanh_loop = _unary_f32(_abs), _unary_f32(_sigmoid), _unary_f32(_tanh)
 
 
 @numba.njit(error_model="numpy")
@@ -326,23 +360,38 @@ def _step(f: int, o: int, a: int, b: int, n: int, sa: int, sb: int) -> None:
         _max_f16(o, a, b, n, sa, sb)
     elif f == 18:
         _min_f16(o, a, b, n, sa, sb)
+    elif f == 19:
+        _rsqrt_loop(o, a, n)
+    elif f == 20:
+        _sqrt_loop(o, a, n)
+    elif f == 21:
+        _reciprocal_loop(o, a, n)
+    elif f == 22:
+        _sigmoid_loop(o, a, n)
+    elif f == 23:
+        _tanh_loop(o, a, n)
+    elif f == 24:
+        _abs_loop(o, a, n)
 
 
 def _play(table: Any, groups: Any) -> None:
-    """Runs groups of rows; the rows of a group, which agree in n0, take turns for every step of it."""
+    """Runs groups of rows; those of a group, which agree in n0 and n1, take turns for every step of both."""
     for g in range(groups.shape[0] - 1):
-        for i in range(table[groups[g], 1]):
-            for r in range(groups[g], groups[g + 1]):
-                t = table[r]
-                o, a, b = t[6] + i * t[7], t[12] + i * t[13], t[18] + i * t[19]
-                for j in range(t[2]):
+        first = groups[g]
+        for i in range(table[first, 1]):
+            for j in range(table[first, 2]):
+                for r in range(first, groups[g + 1]):
+                    t = table[r]
+                    o = t[6] + i * t[7] + j * t[8]
+                    a = t[12] + i * t[13] + j * t[14]
+                    b = t[18] + i * t[19] + j * t[20]
                     for k in range(t[3]):
                         for m in range(t[4]):
                             _step(
                                 t[0],
-                                o + j * t[8] + k * t[9] + m * t[10],
-                                a + j * t[14] + k * t[15] + m * t[16],
-                                b + j * t[20] + k * t[21] + m * t[22],
+                                o + k * t[9] + m * t[10],
+                                a + k * t[15] + m * t[16],
+                                b + k * t[21] + m * t[22],
                                 t[5],
                                 t[17],
                                 t[23],

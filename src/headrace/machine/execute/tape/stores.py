@@ -1,0 +1,62 @@
+"""Results written to device memory at once, where a tape would write them elsewhere and copy them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import replace
+from math import prod
+
+from headrace.machine.execute.tape.record import DEVICE, VALUES, Op, Recorder
+from headrace.machine.execute.tape.views import View
+
+
+def direct(recorder: Recorder, ops: dict[int, Op], functions: frozenset[str]) -> dict[int, Op]:
+    """The ops without the copies to device memory that the op before them can write itself.
+
+    `functions`: those that may write anywhere, element by element.
+    """
+    users: dict[int, int] = {}
+    for op in ops.values():
+        for need in op.needs:
+            users[need] = users.get(need, 0) + 1
+    out, numbers = dict(ops), list(ops)
+    for number, op in ops.items():
+        if op.function != "move" or op.out.region != DEVICE or op.inputs[0].region != VALUES:
+            continue
+        if len(op.needs) != 1 or users[op.needs[0]] != 1:
+            continue
+        maker = op.needs[0]
+        made = out[maker]
+        target = _in_order_of(made.out, op)
+        if made.function not in functions or target is None or made.out.region != VALUES:
+            continue
+        if not all(recorder.is_apart(v, op.out) for v in made.inputs):
+            continue
+        between = numbers[bisect_right(numbers, maker) : bisect_left(numbers, number)]
+        is_read = any(not recorder.is_apart(v, op.out) for k in between for v in ops[k].inputs)
+        if not is_read and recorder.is_unchanged(op.out, maker, number):
+            out[maker] = replace(made, out=target)
+            del out[number]
+    return out
+
+
+def _in_order_of(value: View, copy: Op) -> View | None:
+    """The target of a copy in the order of a dense value, all of which it moves; None for another copy."""
+    assert copy.copied is not None
+    size = value.dtype.itemsize
+    dims = sorted(copy.copied.dims, key=lambda d: -d[2])
+    if copy.inputs[0].offset != value.offset or prod(n for n, _, _ in dims) != prod(value.shape):
+        return None
+    step = size
+    for n, _, stride in reversed(dims):
+        if stride != step:
+            return None
+        step *= n
+    dense = size
+    for n, s in zip(reversed(value.shape), reversed(value.strides), strict=True):
+        if n > 1 and s != dense:
+            return None
+        dense *= n
+    return View(
+        copy.out.region, copy.out.offset, tuple(d[0] for d in dims), tuple(d[1] for d in dims), value.dtype
+    )
