@@ -28,8 +28,8 @@ class PhasePlan:
     loaded before the tile loop, `kept` (contractions) those whose whole depth stays while tiles of rows
     pass, filled step by step by the first of them, `taper` the rows of these tiles in order (none: all
     alike), `multicast` those several cores read in one transfer, `joined` how many neighbouring cores read
-    their parts of an operand (contractions: the weights) as one, each using its own. Cycles are predicted:
-    of all, and by resource.
+    their parts of an operand (contractions: the weights) as one, each using its own. Cycles are predicted
+    for each of its `runs` (in a loop, as often as that turns): of all, and by resource.
     """
 
     name: str
@@ -54,17 +54,27 @@ class PhasePlan:
     lx_bytes: int = 0
     cycles: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
+    runs: int = 1
 
 
 @dataclass(frozen=True)
 class ClassPlan:
     """The phases of one class of cores in order, and where the values between them live ("lx" or
     "scratch").
+
+    `strips` (if the phases run strip by strip): the "rows" of a strip, in how many "steps" the columns grow
+    that a mask leaves, and whether factors all strips read are "kept" in the scratchpad (1 or 0).
     """
 
     cores: tuple[int, ...]
     phases: tuple[PhasePlan, ...]
     homes: Mapping[str, str]
+    strips: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def cycles(self) -> float:
+        """Predicted cycles of all runs of all phases."""
+        return sum(p.cycles * p.runs for p in self.phases)
 
 
 @dataclass(frozen=True)
@@ -127,7 +137,13 @@ class Plan:
     def plan_hash(self) -> str:
         """Digest of the decisions, not of predictions or of the search: equal decisions have equal hashes."""
         decisions = [
-            [c.cores, dict(sorted(c.homes.items())), [_decisions(p) for p in c.phases]] for c in self.classes
+            [
+                c.cores,
+                dict(sorted(c.homes.items())),
+                dict(sorted(c.strips.items())),
+                *map(_decisions, c.phases),
+            ]
+            for c in self.classes
         ]
         text = json.dumps([self.kernel, self.device, self.fusing, decisions], sort_keys=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -135,7 +151,7 @@ class Plan:
 
 def _decisions(phase: PhasePlan) -> dict[str, Any]:
     found = asdict(phase)
-    for key in ("cycles", "parts", "lx_bytes"):
+    for key in ("cycles", "parts", "runs", "lx_bytes"):
         del found[key]
     return found
 
@@ -145,4 +161,4 @@ def _class_plan(entry: dict[str, Any]) -> ClassPlan:
     for phase in entry["phases"]:
         phase = {k: tuple(v) if isinstance(v, list) else v for k, v in phase.items()}
         phases.append(PhasePlan(**phase))
-    return ClassPlan(tuple(entry["cores"]), tuple(phases), entry["homes"])
+    return ClassPlan(tuple(entry["cores"]), tuple(phases), entry["homes"], entry["strips"])

@@ -18,6 +18,7 @@ from headrace.schedule.phases.multicast import line_up
 from headrace.schedule.phases.outline import Outline, flat_groups, outline
 from headrace.schedule.phases.shape import Shape, home, reduction_kinds, shape
 from headrace.schedule.phases.storage import Storage
+from headrace.schedule.phases.strips import Strips
 from headrace.schedule.plan import ClassPlan, PhasePlan, Plan
 from headrace.schedule.units import units
 
@@ -34,7 +35,7 @@ class Layout:
     arguments: tuple[Arg, ...]
 
 
-def class_outline(part: CoreClass, device: Device, fusing: bool) -> Outline:
+def class_outline(part: CoreClass, device: Device, fusing: bool, strips: Strips | None = None) -> Outline:
     """Return the phases of a class for a device.
 
     A row reduction over several dims needs every operand of its phase to walk them as one; what was fused
@@ -44,13 +45,19 @@ def class_outline(part: CoreClass, device: Device, fusing: bool) -> Outline:
     registers = device.unit(units(device).vector).registers_bytes or 1 << 60
     apart: frozenset[str] = frozenset()
     while True:
-        made = outline(part, kind, fusing, apart, registers)
+        made = outline(part, kind, fusing, apart, registers, strips)
         torn = {
             value for group in flat_groups(made.items) if _is_torn(group, made) for value in group.produced
         }
         if torn <= apart:
             return made
         apart |= torn
+
+
+def strips_of(chosen: ClassPlan) -> Strips | None:
+    """Return how the phases of a class are cut, None if they run one after another over all rows."""
+    found = chosen.strips
+    return Strips(found["rows"], found["steps"], bool(found["kept"])) if found else None
 
 
 def _is_torn(group: Group, made: Outline) -> bool:
@@ -79,7 +86,7 @@ def layouts(graph: TileGraph, plan: Plan, device: Device) -> list[Layout]:
 
 
 def _layout(part: CoreClass, chosen: ClassPlan, device: Device, fusing: bool, count: int) -> Layout:
-    made = class_outline(part, device, fusing)
+    made = class_outline(part, device, fusing, strips_of(chosen))
     groups = flat_groups(made.items)
     if (
         len(groups) != len(chosen.phases)

@@ -20,6 +20,7 @@ from headrace.schedule.phases.halves import halves
 from headrace.schedule.phases.multicast import groups
 from headrace.schedule.phases.passes import Step, step_of
 from headrace.schedule.phases.shape import Operand, Shape
+from headrace.schedule.phases.straight import is_straight
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.units import Units, units
 
@@ -54,11 +55,24 @@ class Phase:
 def build_vector(phase: Phase) -> None:
     """Emit a vector phase: operands that no tile loop moves first, then the tile loops."""
     plan = phase.plan
+    if is_straight(phase.shape):
+        _load_straight(phase)
+        return
     kept = {
         o: load_whole(phase, o) for o in phase.shape.inputs if key(o) in plan.once and o.storage.kind != "lx"
     }
     for part in parts(phase.shape.extents, plan.tile, {plan.lane: plan.step}):
         _part(phase, part, kept)
+
+
+def _load_straight(phase: Phase) -> None:
+    """Emit the loads of a value to its place in the scratchpad."""
+    (source,), (target,) = phase.shape.inputs, phase.shape.outputs
+    home = phase.memory.operand(target, phase.shape.extents)
+    for part in parts(phase.shape.extents, phase.plan.tile, {}):
+        with tile_loop(phase.emit, part, "t") as (origin, _):
+            with phase.emit.pipeline() as pipe, pipe.stage(phase.units.loader):
+                load(phase, source, shifted(home, origin), origin, part.tile)
 
 
 def key(operand: Operand) -> str:

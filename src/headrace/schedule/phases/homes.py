@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 
 from headrace.numbers.dtypes import itemsize
@@ -28,14 +29,17 @@ def place_homes(outline: Outline, room: int) -> dict[str, str]:
     return kinds
 
 
-def lifetimes(outline: Outline) -> dict[str, tuple[int, int]]:
-    """Return the numbers of the first and last phase that touch a value."""
-    found: dict[str, tuple[int, int]] = {}
-    for number, group in enumerate(flat_groups(outline.items)):
+def live_bytes(outline: Outline, kinds: Mapping[str, str]) -> list[int]:
+    """Return for every phase, in order, the bytes of the values in the scratchpad that are alive while it
+    runs: from the first phase or loop of the class that touches them to the last.
+    """
+    places = [number for number, item in enumerate(outline.items) for _ in flat_groups([item])]
+    spans: dict[str, tuple[int, int]] = {}
+    for place, group in zip(places, flat_groups(outline.items), strict=True):
         names = [*group.produced, *(a.value for c in group.computes for a in c.ins)]
         names += [o.init for c in group.computes for o in c.outs if isinstance(o.init, str)]
         for name in names:
             source = outline.names.aliases.get(name, name)
-            first, _ = found.get(source, (number, number))
-            found[source] = (first, number)
-    return {v: found.get(v, (0, 0)) or (0, 0) for v in outline.homes}
+            spans[source] = (spans.get(source, (place, place))[0], place)
+    resident = [(spans[v], bytes_of(outline.names.values[v])) for v in outline.homes if kinds[v] == "lx"]
+    return [sum(size for (first, last), size in resident if first <= place <= last) for place in places]

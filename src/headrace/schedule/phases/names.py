@@ -12,8 +12,8 @@ class Names:
     """What names of a class mean.
 
     `values` holds every tensor, those of copies included; `renamed` values are another value up to axes of
-    extent 1;
-    `aliases` are the bytes of another value in another shape (never of an alias); `computed` have a Compute.
+    extent 1; `aliases` are the bytes of another value in another shape (never of an alias); `computed` have a
+    Compute; the Computes of those in `apart` join no phase.
     """
 
     values: dict[str, Value]
@@ -21,6 +21,7 @@ class Names:
     aliases: dict[str, str]
     computed: set[str]
     loads: dict[str, Load] = field(default_factory=dict)
+    apart: set[str] = field(default_factory=set)
     count: int = 0
 
     def fresh(self, stem: str, like: Value) -> Value:

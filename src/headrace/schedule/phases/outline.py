@@ -9,11 +9,12 @@ from typing import TypeAlias
 from headrace.schedule.graph import Carried, Compute, CoreClass, Handover, Load, Loop, Store
 from headrace.schedule.phases.absorb import Known, absorbed, is_pointwise, with_clone, without_dead
 from headrace.schedule.phases.fuse import Group, Kind, alone, joined
-from headrace.schedule.phases.linear import add, lower, scale, upper
+from headrace.schedule.phases.linear import add, largest, lower, scale, upper
 from headrace.schedule.phases.longrows import split
 from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.statements import Block, identity, regular, source_of, without_unit_dims
 from headrace.schedule.phases.storage import Storage, of_access, surface
+from headrace.schedule.phases.strips import Strips, in_strips
 
 Item: TypeAlias = "Group | LoopItem | Handover"
 Ranges = Mapping[str, tuple[int, int]]
@@ -66,15 +67,18 @@ def outline(
     fusing: bool = True,
     apart: frozenset[str] = frozenset(),
     registers: int = 1 << 60,
+    strips: Strips | None = None,
 ) -> Outline:
     """Return the phases of a class; `fusing` False gives every Compute a phase of its own.
 
     The Computes of the values in `apart` join no phase and take nothing in; a row of several operands that
-    does not fit `registers` bytes is reduced in phases of its own.
+    does not fit `registers` bytes is reduced in phases of its own. With `strips`, what can be cut is.
     """
     block, names = regular(graph_class)
+    if strips is not None:
+        block = in_strips(block, names, strips)
     ranges = _ranges(block)
-    scope = Scope(names, ranges, apart=apart)
+    scope = Scope(names, ranges, apart=apart | names.apart)
     items, found = _items(block, scope, reduction_kind, fusing)
     stores = {value: tuple(each) for value, each in found.items()}
     if fusing:
@@ -438,4 +442,15 @@ def flat_groups(items: Sequence[Item]) -> list[Group]:
             found += flat_groups(item.body)
         elif isinstance(item, Group):
             found.append(item)
+    return found
+
+
+def runs_of(items: Sequence[Item]) -> list[int]:
+    """Return how often each of `flat_groups` runs, on the core on which it does most often."""
+    found: list[int] = []
+    for item in items:
+        if isinstance(item, LoopItem):
+            found += [largest(item.loop.trip) * n for n in runs_of(item.body)]
+        elif isinstance(item, Group):
+            found.append(1)
     return found

@@ -46,7 +46,7 @@ def candidates(
     for space, swapped in _spaces(shape, device, cores, limits):
         whole, best = whole_cycles(space), float("inf")
         for choice in _choices(space):
-            if least_cycles(space, choice, whole) >= best:
+            if not limits.is_repeated and least_cycles(space, choice, whole) >= best:
                 yield None
                 continue
             for plan in _plans(name, space, choice, swapped):

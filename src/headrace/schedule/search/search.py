@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Protocol
 
 from headrace.arch.cost import Work, bound
@@ -13,14 +13,16 @@ from headrace.ir.diagnostics import Diagnostic
 from headrace.schedule.buffers import ScratchpadFull
 from headrace.schedule.graph import CoreClass, PerCore, TileGraph
 from headrace.schedule.phases.fuse import Group
-from headrace.schedule.phases.homes import bytes_of, place_homes
+from headrace.schedule.phases.homes import bytes_of, live_bytes, place_homes
 from headrace.schedule.phases.local import without_local_views
-from headrace.schedule.phases.outline import Item, LoopItem, Outline, flat_groups
+from headrace.schedule.phases.outline import Item, LoopItem, Outline, flat_groups, runs_of
 from headrace.schedule.phases.shape import Homes, Shape, home, shape
+from headrace.schedule.phases.strips import Strips
 from headrace.schedule.plan import Alternative, ClassPlan, PhasePlan, Plan
 from headrace.schedule.replay import class_outline
 from headrace.schedule.search.memo import carried_over, signature
 from headrace.schedule.search.strategies import least_plans, plans
+from headrace.schedule.search.strips import choices, scratch_cycles
 from headrace.schedule.search.vector import Limits, describe
 
 OPTIMISATIONS = ("fusion", "double-buffering", "multicast", "residency", "retiling")
@@ -90,7 +92,7 @@ def search(
             raise
         fusing, tally = False, Tally()
         classes = _classes(graph, device, without, fusing, tally, room)
-    total = max((sum(p.cycles for p in c.phases) for c in classes), default=0.0)
+    total = max((c.cycles for c in classes), default=0.0)
     least = bound(Work.from_attribute({k: v for k, v in graph.work.items() if isinstance(v, int)}), device)
     best = Plan(
         graph.name, device.name, fusing, classes, round(total, 1), round(least.cycles, 1), least.resource,
@@ -107,7 +109,7 @@ def _simulated(best: Plan, others: list[PhasePlan], simulate: Callable[[Plan], f
     tried: list[Alternative] = []
     for phase in others:
         classes = tuple(_with_phase(part, phase) for part in best.classes)
-        total = max(sum(p.cycles for p in part.phases) for part in classes)
+        total = max(part.cycles for part in classes)
         variant = replace(best, classes=classes, predicted_cycles=round(total, 1))
         cycles = simulate(variant)
         own = next((p for part in best.classes for p in part.phases if p.name == phase.name), phase)
@@ -120,7 +122,10 @@ def _simulated(best: Plan, others: list[PhasePlan], simulate: Callable[[Plan], f
 
 def _with_phase(part: ClassPlan, phase: PhasePlan) -> ClassPlan:
     """The class with a phase replaced, where name and dims are the same."""
-    same = [phase if (p.name, p.extents) == (phase.name, phase.extents) else p for p in part.phases]
+    same = [
+        replace(phase, runs=p.runs) if (p.name, p.extents) == (phase.name, phase.extents) else p
+        for p in part.phases
+    ]
     return replace(part, phases=tuple(same))
 
 
@@ -141,8 +146,25 @@ def _classes(
 def _class_plan(
     part: CoreClass, device: Device, without: frozenset[str], fusing: bool, tally: Tally, room: int
 ) -> ClassPlan:
-    """The plan of a class with as many values between phases in the scratchpad as leave every phase room."""
+    """The plan of a class with as many values between phases in the scratchpad as leave every phase room; in
+    strips, if values that would go through device memory may stay there then and that is predicted to last
+    less long.
+    """
     made = class_outline(part, device, fusing)
+    kinds = place_homes(made, room // 2)
+    stripped = None
+    if fusing and "scratch" in kinds.values() and not {"residency", "retiling"} & without:
+        stripped = _stripped(part, device, without, tally, room)
+    if stripped is not None and stripped.cycles <= scratch_cycles(made, kinds, len(part.cores), device):
+        return stripped
+    whole = _resident(part, made, device, without, tally, room)
+    return whole if stripped is None or whole.cycles <= stripped.cycles else stripped
+
+
+def _resident(
+    part: CoreClass, made: Outline, device: Device, without: frozenset[str], tally: Tally, room: int
+) -> ClassPlan:
+    """The plan of an outline with as many values between phases in the scratchpad as leave room."""
     tried: list[dict[str, str]] = []
     for share in (2, 4, 8) if "residency" not in without else ():
         kinds = place_homes(made, room // share)
@@ -154,6 +176,25 @@ def _class_plan(
     return _planned(part, made, dict.fromkeys(made.homes, "scratch"), device, without, tally, room)
 
 
+def _stripped(
+    part: CoreClass, device: Device, without: frozenset[str], tally: Tally, room: int
+) -> ClassPlan | None:
+    """The best plan of a class in strips, all values between phases in the scratchpad; None if none fits."""
+    found: list[ClassPlan] = []
+    for alike in choices(part):
+        for strips in alike:
+            made = class_outline(part, device, True, strips)
+            kinds = dict.fromkeys(made.homes, "lx")
+            if max(live_bytes(made, kinds)) >= room:
+                continue
+            with suppress(ScratchpadFull):
+                found.append(_planned(part, made, kinds, device, without, tally, room, strips))
+                break
+        if found:
+            break
+    return min(found, key=lambda plan: plan.cycles, default=None)
+
+
 def _planned(
     part: CoreClass,
     made: Outline,
@@ -162,13 +203,16 @@ def _planned(
     without: frozenset[str],
     tally: Tally,
     room: int,
+    strips: Strips | None = None,
 ) -> ClassPlan:
     """The plan of a class with values between phases at the given places."""
     trial = Tally(known=tally.known)
     homes = {v: home(made.names.values[v], kinds[v]) for v in made.homes}
-    used = sum(_bytes(made, v) for v in kinds if kinds[v] == "lx")
+    used = [sum(_bytes(made, v) for v in kinds if kinds[v] == "lx")] * len(flat_groups(made.items))
+    if strips is not None:
+        used = live_bytes(made, kinds)
     limits = Limits(
-        room - used,
+        room,
         1 if "double-buffering" in without else 3,
         "multicast" not in without,
         "residency" not in without,
@@ -176,11 +220,17 @@ def _planned(
     )
     apart = [id(group) for group in _groups_run_unevenly(made.items)]
     phases = []
+    runs = runs_of(made.items)
     for number, group in enumerate(flat_groups(made.items)):
-        allowed = replace(limits, multicast=False) if id(group) in apart else limits
-        phases.append(_phase(f"p{number}", group, made, homes, part, device, allowed, trial))
+        is_repeated = strips is not None and runs[number] > 1
+        allowed = replace(limits, lx_bytes=room - used[number], is_repeated=is_repeated)
+        if id(group) in apart:
+            allowed = replace(allowed, multicast=False)
+        phase = _phase(f"p{number}", group, made, homes, part, device, allowed, trial)
+        phases.append(replace(phase, runs=runs[number]))
     tally.add(trial)
-    return ClassPlan(part.cores, tuple(phases), kinds)
+    chosen = {} if strips is None else {key: int(value) for key, value in asdict(strips).items()}
+    return ClassPlan(part.cores, tuple(phases), kinds, chosen)
 
 
 def _groups_run_unevenly(items: Sequence[Item], is_inside: bool = False) -> Iterator[Group]:
@@ -214,11 +264,12 @@ def _phase(
     if mark in tally.known:
         plan, source = tally.known[mark]
         return carried_over(plan, source, ours, name)
+    order = _work if limits.is_repeated else _cycles
     tried = list(plans(name, ours, device, len(part.cores), limits))
-    found = sorted((p for p in tried if p is not None), key=lambda p: p.cycles)
+    found = sorted((p for p in tried if p is not None), key=order)
     if not found:
         tried += least_plans(name, ours, device, len(part.cores), limits)
-        found = sorted((p for p in tried if p is not None), key=lambda p: p.cycles)
+        found = sorted((p for p in tried if p is not None), key=order)
     if not found:
         raise ScratchpadFull(_too_large(group, limits))
     tally.seen += len(tried)
@@ -229,6 +280,15 @@ def _phase(
         tally.alternatives.append(Alternative(f"{name}: {_difference(best, other)}", round(other.cycles, 1)))
     tally.known[mark] = (best, ours)
     return best
+
+
+def _cycles(plan: PhasePlan) -> tuple[float, ...]:
+    return (plan.cycles,)
+
+
+def _work(plan: PhasePlan) -> tuple[float, ...]:
+    """The cycles of the unit that computes, then those of device memory, which works beside other phases."""
+    return plan.parts.get(plan.unit, 0.0), plan.parts.get("ddr", 0.0), plan.cycles
 
 
 def _too_large(group: Group, limits: Limits) -> Diagnostic:

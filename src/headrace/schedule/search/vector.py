@@ -13,6 +13,7 @@ from headrace.schedule.phases.halves import halves
 from headrace.schedule.phases.multicast import is_shared
 from headrace.schedule.phases.passes import cost, has_lane, point_dims, row_bytes, step_of
 from headrace.schedule.phases.shape import Operand, Shape
+from headrace.schedule.phases.straight import is_straight
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.search.pricing import Traffic, phase_cycles, rounded
 from headrace.schedule.units import units
@@ -24,7 +25,7 @@ TILE_BYTES = (2048, 4096, 8192, 16384, 32768, 65536)
 @dataclass(frozen=True)
 class Limits:
     """What a phase may use: bytes of the scratchpad, copies of streamed buffers, whether loads are shared
-    and kept.
+    and kept. `is_repeated`: it runs again and again between other phases, its loads and stores beside theirs.
     """
 
     lx_bytes: int
@@ -32,6 +33,7 @@ class Limits:
     multicast: bool = True
     residency: bool = True
     retiling: bool = True
+    is_repeated: bool = False
 
 
 def key(operand: Operand) -> str:
@@ -131,6 +133,9 @@ def candidates(
     """Yield priced plans of a vector phase, None for one that does not fit."""
     lane = lane_of(shape)
     assert lane is not None
+    if is_straight(shape):
+        yield _straight(name, shape, lane, device, cores, limits)
+        return
     step = step_size(shape, lane, device)
     room = device.unit(units(device).vector).registers_bytes or 1 << 60
     split = halves(shape, lane, room)
@@ -159,6 +164,18 @@ def least_candidates(
         tile = {d: size if d == lane else 1 for d in shape.extents}
         plan = _plan(name, shape, lane, size, chunk, tile, 1, device, cores, limits)
         yield _priced(plan, shape, device, cores) if plan.lx_bytes <= limits.lx_bytes else None
+
+
+def _straight(name: str, shape: Shape, lane: str, device: Device, cores: int, limits: Limits) -> PhasePlan:
+    """The plan of a phase that only loads: all at once, into its place."""
+    tile, step = dict(shape.extents), shape.extents.get(lane, 1)
+    made = _plan(name, shape, lane, step, 0, tile, 1, device, cores, replace(limits, residency=False))
+    (source,) = shape.inputs
+    traffic = Traffic().reading(
+        shape.volume(source), run_of(source, tile), itemsize(source.dtype), source.surface.base,
+        key(source) in made.multicast, cores,
+    )  # fmt: skip
+    return phase_cycles(replace(made, unit=units(device).loader, lx_bytes=0), {}, traffic, 1, device)
 
 
 def shorter(size: int) -> list[int]:

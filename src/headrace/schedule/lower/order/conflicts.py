@@ -21,6 +21,7 @@ Aliases = frozenset[frozenset[Buffer]]
 def signals(block: Block, device: Device, aliases: Aliases = frozenset()) -> tuple[Edge, ...]:
     """Return the signals that order all conflicting accesses of a control tree."""
     found = list(accesses(block))
+    hulls = _hulls()
     edges: list[Edge] = []
     users: dict[object, set[str]] = {}
     for access in found:
@@ -30,7 +31,9 @@ def signals(block: Block, device: Device, aliases: Aliases = frozenset()) -> tup
     for pair in _pairs({a.unit for a in found}, device):
         firsts = [a for a in found if a.unit == pair.sender]
         seconds = [a for a in found if a.unit == pair.receiver]
-        conflicts = list(_conflicts(block, firsts, seconds, pair.shift, device.corelets, aliases, shared))
+        conflicts = list(
+            _conflicts(block, firsts, seconds, pair.shift, device.corelets, aliases, shared, hulls)
+        )
         if conflicts:
             edges.extend(order(pair, conflicts, pair.receiver.lower() in fed))
     return tuple(edges)
@@ -73,6 +76,7 @@ def _conflicts(
     corelets: int,
     aliases: Aliases,
     shared: Container[object],
+    hulls: Hulls,
 ) -> Iterator[Conflict]:
     """Yield the conflicts of two units, or of one with itself: transfers of one unit may be in flight
     together.
@@ -90,7 +94,7 @@ def _conflicts(
                 continue
             if not shift and is_chained(block, first, second):
                 continue
-            meet = _meet(first, second, shift, corelets, is_alias)
+            meet = _meet(first, second, shift, corelets, is_alias, hulls)
             anywhere = meet(0, 0, False)
             if anywhere is None or not anywhere.at({}):
                 continue
@@ -112,9 +116,23 @@ def _is_handed_on(first: Access, second: Access, shared: Container[object]) -> b
 
 
 Meet = Callable[[int, int, bool], Meeting | None]
+Hulls = Callable[[Access, int], Access]
 
 
-def _meet(first: Access, second: Access, shift: int, corelets: int, is_alias: bool) -> Meet:
+def _hulls() -> Hulls:
+    """Return `hull`, computed once for each access (by identity) and depth."""
+    known: dict[tuple[int, int], tuple[Access, Access]] = {}
+
+    def found(access: Access, depth: int) -> Access:
+        key = (id(access), depth)
+        if key not in known:
+            known[key] = (access, hull(access, depth))
+        return known[key][1]
+
+    return found
+
+
+def _meet(first: Access, second: Access, shift: int, corelets: int, is_alias: bool, hulls: Hulls) -> Meet:
     """Return how two accesses meet when loops outer..depth-1 may differ and deeper ones are swept over."""
 
     @cache
@@ -122,7 +140,7 @@ def _meet(first: Access, second: Access, shift: int, corelets: int, is_alias: bo
         if is_alias:
             return Meeting((), None)
         loops = {r.var: r for r in first.loops[outer:depth]} if free else {}
-        return meeting(hull(first, depth), hull(second, depth), loops, shift, corelets)
+        return meeting(hulls(first, depth), hulls(second, depth), loops, shift, corelets)
 
     return meet
 

@@ -2,7 +2,8 @@
 
 A mask is a comparison of coordinates that selects a constant instead of what was computed. A contraction
 whose result only such a select reads need not be done there; a contraction of an operand that is 0 there (the
-exponential of a huge negative constant) neither. Values are followed where dims keep their names.
+exponential of a huge negative constant, divided by what is not masked) neither. Values are followed where
+dims keep their names.
 """
 
 from __future__ import annotations
@@ -105,6 +106,8 @@ def _entry(c: Compute, s: Scalar, states: Sequence[Mask | None], known: Mapping[
     first = masked[0] if masked else None
     if s.op in _KEEPS_ZERO and any(m is not None and m.kind == "zero" for m in masked):
         return next(m for m in masked if m is not None and m.kind == "zero")
+    if s.op == "arith.divf" and first is not None and first.kind == "zero" and masked[1] is None:
+        return first
     if first is None or first.kind != "low":
         return None
     if s.op in _EXPONENTIALS:

@@ -1,0 +1,339 @@
+"""Phases run strip by strip: a block whose Computes share rows becomes loops over strips of these rows.
+
+Inside a loop every phase works on one strip, and what it hands on is a strip that stays in the scratchpad.
+What all strips read of device memory may be kept there too, in the layout the matrix unit takes. Where a mask
+hides columns from a strip, the loops come in steps, each with the columns that its last strip sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from headrace.schedule.graph import (
+    Access,
+    Axis,
+    Compute,
+    CoreClass,
+    Dim,
+    Linear,
+    Load,
+    Loop,
+    Out,
+    Scalar,
+    Store,
+)
+from headrace.schedule.phases.bodyops import coordinate
+from headrace.schedule.phases.chain import Walk, chain
+from headrace.schedule.phases.combiners import without_single_reductions
+from headrace.schedule.phases.linear import add
+from headrace.schedule.phases.names import Names
+from headrace.schedule.phases.statements import Block, regular, without_unit_dims
+from headrace.schedule.phases.triangle import Triangle, triangle
+
+GRAIN = 64
+"""Columns come in multiples of this: what a matrix unit or a vector takes at once."""
+
+
+@dataclass(frozen=True)
+class Strips:
+    """How phases are cut: `rows` of a strip, in how many `steps` the columns grow where a mask hides some,
+    whether factors that all strips read are `kept` in the scratchpad.
+    """
+
+    rows: int
+    steps: int = 1
+    kept: bool = True
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What can be cut in a class: rows in all, and whether a mask hides columns."""
+
+    rows: int
+    has_triangle: bool
+
+
+def extent(part: CoreClass) -> Extent | None:
+    """Return what can be cut in strips in a class of cores, None if nothing can."""
+    block, names = regular(part)
+    return _extent(block, names)
+
+
+def _extent(block: Block, names: Names) -> Extent | None:
+    rows = chain(block, names)
+    if rows is not None:
+        return Extent(rows.extent, triangle(block, names, rows) is not None)
+    loops = [s for s in block.statements if isinstance(s, Loop) and not s.carried]
+    found = [e for s in loops if (e := _extent(block.bodies[s.name], names)) is not None]
+    return max(found, key=lambda e: e.rows, default=None)
+
+
+def in_strips(block: Block, names: Names, strips: Strips) -> Block:
+    """Return the block, or the bodies of its loops, with Computes that share rows in loops over strips."""
+    rows = chain(block, names)
+    if rows is not None:
+        return _Cut(block, names, rows, triangle(block, names, rows), strips).block()
+    bodies = dict(block.bodies)
+    for statement in block.statements:
+        if isinstance(statement, Loop) and not statement.carried:
+            bodies[statement.name] = in_strips(bodies[statement.name], names, strips)
+    return replace(block, bodies=bodies)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A loop of `trips` strips of `rows` from row `start` on, which see `columns` (0: there is no mask);
+    `before` of them were seen by earlier steps.
+    """
+
+    loop: str
+    start: int
+    rows: int
+    trips: int
+    columns: int
+    before: int
+
+
+class _Cut:
+    """One block on its way into strips."""
+
+    def __init__(self, block: Block, names: Names, rows: Walk, mask: Triangle | None, strips: Strips) -> None:
+        self.old, self.names, self.rows, self.mask, self.strips = block, names, rows, mask, strips
+        self.computes = {n: s for n, s in enumerate(block.statements) if isinstance(s, Compute)}
+        self.kept: dict[Access, Access] = {}
+        self.straight: dict[tuple[Access, tuple[int, ...]], Access] = {}
+        self.statements: list[Load | Store | Compute | Loop] = []
+        self.bodies = dict(block.bodies)
+
+    def block(self) -> Block:
+        """Return the block in strips: what takes no part first, then the loops."""
+        for number, statement in enumerate(self.old.statements):
+            assert isinstance(statement, Load | Store | Compute)
+            is_ours = number in self.rows.dims
+            if isinstance(statement, Store):
+                is_ours = statement.value in self.rows.axes
+            if not is_ours:
+                self.statements.append(statement)
+        for step in self._steps():
+            if self.strips.kept:
+                self._keep(step)
+            self._loop(step)
+        return Block(tuple(self.statements), self.bodies)
+
+    def _steps(self) -> list[_Step]:
+        total, size = self.rows.extent, min(self.strips.rows, self.rows.extent)
+        whole, rest = divmod(total, size)
+        count = max(1, min(self.strips.steps, whole)) if self.mask is not None else 1
+        cuts = [(whole * k // count * size, size, whole * (k + 1) // count) for k in range(count)]
+        pieces = [(start, size, end - start // size) for start, size, end in cuts]
+        if rest:
+            pieces.append((whole * size, rest, 1))
+        found: list[_Step] = []
+        before = 0
+        for start, rows, trips in pieces:
+            self.names.count += 1
+            columns = self._columns(start + rows * trips)
+            found.append(_Step(f"strip{self.names.count}", start, rows, trips, columns, before))
+            before = columns
+        return found
+
+    def _columns(self, rows: int) -> int:
+        if self.mask is None:
+            return 0
+        return min(self.mask.columns.extent, -(-self.mask.limit(rows) // GRAIN) * GRAIN)
+
+    def _column(self, number: int) -> str | None:
+        """The dim of a statement along which a mask hides columns."""
+        return self.mask.columns.dims.get(number) if self.mask is not None else None
+
+    # -- what all strips read --------------------------------------------------------------------------------
+
+    def _keep(self, step: _Step) -> None:
+        """Bring in the part that a step sees first of the factors all strips read."""
+        for number in self.rows.dims:
+            compute = self.computes[number]
+            for access in compute.ins if compute.contraction is not None else ():
+                load = self.names.loads.get(access.value)
+                is_row = any(a.dim == self.rows.dims[number] for a in access.axes)
+                if load is None or load.indirect or is_row or any(a.offset for a in access.axes):
+                    continue
+                self._keep_factor(compute, access, load, self._column(number), step)
+
+    def _keep_factor(
+        self, compute: Compute, access: Access, load: Load, column: str | None, step: _Step
+    ) -> None:
+        """Load a part of a factor as it lies and, if its depth runs fastest, turn it."""
+        assert compute.contraction is not None
+        walked = [a.dim for a in access.axes if a.dim is not None]
+        first, last = (step.before, step.columns) if column in walked else (0, 0)
+        if step.before if column not in walked else first == last:
+            return
+        extents = {d.name: d.extent for d in compute.dims}
+        depth = [d for d in walked if d in compute.contraction.k]
+        free = [d for d in walked if d in (*compute.contraction.m, *compute.contraction.n)]
+        order = [*(d for d in walked if d not in depth and d not in free), *depth, *free]
+        if access not in self.kept:
+            self.kept[access] = self._new(access, order, extents)
+        cut: dict[str | None, tuple[Linear, int]] = {}
+        if column in walked:
+            extents[column or ""] = last - first
+            cut[column] = (Linear(first), last - first)
+        source = replace(access, value=self._part(access, load, cut))
+        self.statements.append(self.names.loads[source.value])
+        if order != _as_it_lies(access, load):
+            straight = self._straight(access, walked, extents)
+            self.statements.append(self._copy(source, straight, extents))
+            self.names.apart |= {straight.value, self.kept[access].value}
+            source = straight
+        self.statements.append(self._copy(source, self.kept[access], extents, column, first))
+
+    def _straight(self, access: Access, walked: Sequence[str], extents: Mapping[str, int]) -> Access:
+        """Where a part of a factor is loaded before it is turned: one place for all steps, so that the next
+        part may come as soon as the one before is turned.
+        """
+        key = (access, tuple(extents[d] for d in walked))
+        if key not in self.straight:
+            self.straight[key] = self._new(access, walked, extents)
+        return self.straight[key]
+
+    def _new(self, access: Access, order: Sequence[str], extents: Mapping[str, int]) -> Access:
+        """A new value in the scratchpad with these dims as axes."""
+        old = self.names.values[access.value]
+        made = self.names.fresh(access.value, replace(old, shape=tuple(extents[d] for d in order)))
+        self.names.computed.add(made.name)
+        return Access(made.name, tuple(Axis(d) for d in order))
+
+    def _copy(
+        self,
+        source: Access,
+        target: Access,
+        extents: Mapping[str, int],
+        column: str | None = None,
+        first: int = 0,
+    ) -> Compute:
+        """The Compute that copies `source` into `target`, from `first` on along `column`."""
+        value = self.names.values[source.value]
+        self.names.count += 1
+        walked = [a.dim for a in target.axes if a.dim is not None]
+        dims = {d: f"keep{self.names.count}.{k}" for k, d in enumerate(walked)}
+        read = tuple(Axis(None if a.dim is None else dims[a.dim]) for a in source.axes)
+        write = tuple(Axis(dims[d], first if d == column else 0) for d in walked)
+        copy = Compute(
+            tuple(Dim(dims[d], extents[d], "parallel") for d in walked),
+            (Access(source.value, read),),
+            (Out(target.value, write, 0),),
+            (Scalar("in", (), value.dtype, 0, value.where),),
+            where=value.where,
+            source="keep",
+        )
+        return without_unit_dims(copy)
+
+    def _part(self, access: Access, load: Load, cut: Mapping[str | None, tuple[Linear, int]]) -> str:
+        """A load of a part of what `load` loads: by dim of the access, where it begins and its extent."""
+        value = self.names.values[access.value]
+        shape, origin = list(value.shape), list(load.origin)
+        for axis, walked in enumerate(access.axes):
+            if walked.dim in cut:
+                start, shape[axis] = cut[walked.dim]
+                place = load.axes[axis]
+                assert place is not None
+                origin[place] = add(origin[place], start)
+        made = self.names.fresh(access.value, replace(value, shape=tuple(shape)))
+        self.names.loads[made.name] = replace(load, value=made.name, origin=tuple(origin))
+        return made.name
+
+    # -- the loop of a step ----------------------------------------------------------------------------------
+
+    def _loop(self, step: _Step) -> None:
+        renamed = {value: self._strip(value, step) for value in self.rows.axes}
+        body: list[Load | Store | Compute | Loop] = []
+        loaded: dict[Access, str] = {}
+        for number, statement in enumerate(self.old.statements):
+            if number in self.rows.dims:
+                assert isinstance(statement, Compute)
+                body += self._compute(number, statement, step, renamed, loaded)
+            elif isinstance(statement, Store) and statement.value in self.rows.axes:
+                body.append(self._store(statement, step, renamed))
+        block = Block(tuple(body), {})
+        self.bodies[step.loop] = block
+        loop = Loop(step.loop, step.trips, Linear(step.start), step.rows, (), is_parallel=True)
+        self.statements.append(loop)
+
+    def _strip(self, value: str, step: _Step) -> str:
+        old = self.names.values[value]
+        shape = list(old.shape)
+        shape[self.rows.axes[value]] = step.rows
+        if self.mask is not None and value in self.mask.columns.axes:
+            shape[self.mask.columns.axes[value]] = step.columns
+        made = self.names.fresh(value, replace(old, shape=tuple(shape)))
+        self.names.computed.add(made.name)
+        return made.name
+
+    def _store(self, store: Store, step: _Step, renamed: Mapping[str, str]) -> Store:
+        place = store.axes[self.rows.axes[store.value]]
+        assert place is not None
+        origin = list(store.origin)
+        origin[place] = add(origin[place], Linear(0, ((step.loop, 1),)))
+        return replace(store, value=renamed[store.value], origin=tuple(origin))
+
+    def _compute(
+        self,
+        number: int,
+        compute: Compute,
+        step: _Step,
+        renamed: Mapping[str, str],
+        loaded: dict[Access, str],
+    ) -> list[Load | Store | Compute | Loop]:
+        """The Compute on one strip, and the loads it is the first to need."""
+        row = self.rows.dims[number]
+        column = self._column(number)
+        sizes = {d.name: d.extent for d in compute.dims} | {row: step.rows}
+        if column is not None:
+            sizes[column] = step.columns
+        loads: list[Load | Store | Compute | Loop] = []
+
+        def strip(access: Access) -> Access:
+            if access in self.kept and compute.contraction is not None:
+                return self.kept[access]
+            if access.value in renamed:
+                return replace(access, value=renamed[access.value])
+            load = self.names.loads.get(access.value)
+            if load is None or not any(a.dim == row for a in access.axes):
+                return access
+            if access not in loaded:
+                cut: dict[str | None, tuple[Linear, int]] = {row: (Linear(0, ((step.loop, 1),)), step.rows)}
+                if column is not None and not load.indirect:
+                    cut[column] = (Linear(), step.columns)
+                loaded[access] = self._part(access, load, cut)
+                loads.append(self.names.loads[loaded[access]])
+            return replace(access, value=loaded[access])
+
+        def init(out: Out) -> object:
+            return strip(Access(out.init, out.axes)).value if isinstance(out.init, str) else out.init
+
+        made = replace(
+            compute,
+            dims=tuple(replace(d, extent=sizes[d.name]) for d in compute.dims),
+            ins=tuple(strip(a) for a in compute.ins),
+            outs=tuple(
+                replace(o, value=renamed[o.value], init=init(o))  # type: ignore[arg-type]
+                for o in compute.outs
+            ),
+            body=tuple(self._entry(s, row, step) for s in compute.body),
+        )
+        plain = without_single_reductions(without_unit_dims(made), self.names.values)
+        return [*loads, plain]
+
+    def _entry(self, entry: Scalar, row: str, step: _Step) -> Scalar:
+        """An index entry counts from the first row of the strip on."""
+        if entry.op != "index":
+            return entry
+        dim, offset = coordinate(entry)
+        return replace(entry, attr=(dim, add(offset, Linear(0, ((step.loop, 1),))))) if dim == row else entry
+
+
+def _as_it_lies(access: Access, load: Load) -> list[str]:
+    """The dims of an access to a loaded value, large strides in device memory first."""
+    places = {a.dim: load.axes[k] for k, a in enumerate(access.axes) if a.dim is not None}
+    return sorted(places, key=lambda d: -load.view.strides[places[d] or 0])

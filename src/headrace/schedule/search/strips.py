@@ -1,0 +1,39 @@
+"""Which strips are tried where values between phases do not fit the scratchpad."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from headrace.arch.device import Device
+from headrace.numbers.dtypes import itemsize
+from headrace.schedule.graph import CoreClass
+from headrace.schedule.phases.outline import Outline
+from headrace.schedule.phases.strips import Strips, extent
+from headrace.schedule.search.pricing import rates
+
+ROWS = (128, 64, 32, 16, 8)
+"""Rows of a strip that are tried, the most first."""
+
+STEPS = 8
+"""Steps in which columns grow where a mask hides some: with 8, 1/16 of all points is computed in vain."""
+
+
+def choices(part: CoreClass) -> Iterator[list[Strips]]:
+    """Yield the strips to try, those first whose factors stay in the scratchpad; of a list, the first that
+    fits is as good as the others.
+    """
+    found = extent(part)
+    if found is None:
+        return
+    steps = STEPS if found.has_triangle else 1
+    sizes = [rows for rows in ROWS if rows < found.rows]
+    for kept in (True, False):
+        yield [Strips(rows, steps, kept) for rows in sizes]
+
+
+def scratch_cycles(made: Outline, kinds: dict[str, str], cores: int, device: Device) -> float:
+    """Return the cycles device memory needs to write values of all cores once and to read them once."""
+    values = [made.names.values[v] for v, kind in kinds.items() if kind == "scratch"]
+    size = float(sum(prod(v.shape) * itemsize(v.dtype) for v in values) * cores)
+    return rates(device).cycles(size, size, 0.0, 0.0)
