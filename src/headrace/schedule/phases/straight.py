@@ -1,8 +1,12 @@
-"""Phases that only load: what they copy into the scratchpad lies there as in device memory."""
+"""Phases that only load: what they copy into the scratchpad lies there as in device memory.
+
+Only what strips keep is loaded so, ahead of its use. A copy whose reader comes next does better tile by tile.
+"""
 
 from __future__ import annotations
 
 from headrace.schedule.phases.shape import Shape
+from headrace.schedule.phases.strips import KEEP
 
 
 def is_straight(shape: Shape) -> bool:
@@ -12,7 +16,9 @@ def is_straight(shape: Shape) -> bool:
     if shape.group.kind != "vector" or len(shape.group.computes) != 1 or len(shape.inputs) != 1:
         return False
     compute, (source,), targets = shape.group.computes[0], shape.inputs, shape.outputs
-    if [s.op for s in compute.body] != ["in"] or len(targets) != 1 or compute.outs[0].combiner is not None:
+    if compute.source != KEEP or [s.op for s in compute.body] != ["in"]:
+        return False
+    if len(targets) != 1 or compute.outs[0].combiner is not None:
         return False
     target = targets[0]
     is_copy = source.storage.kind != "lx" and source.index is None and target.storage.kind == "lx"

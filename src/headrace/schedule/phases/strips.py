@@ -31,6 +31,9 @@ from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.statements import Block, regular, without_unit_dims
 from headrace.schedule.phases.triangle import Triangle, triangle
 
+KEEP = "keep"
+"""`Compute.source` of the copies that bring in what strips keep."""
+
 GRAIN = 64
 """Columns come in multiples of this: what a matrix unit or a vector takes at once."""
 
@@ -225,7 +228,7 @@ class _Cut:
             (Out(target.value, write, 0),),
             (Scalar("in", (), value.dtype, 0, value.where),),
             where=value.where,
-            source="keep",
+            source=KEEP,
         )
         return without_unit_dims(copy)
 
