@@ -90,6 +90,23 @@ def gather() -> Case:
     return k.kernel, inputs, inputs["table"][inputs["ids"]], {}
 
 
+def log_sum_exp() -> Case:
+    with ktir.kernel("log_sum_exp", grid=[8]) as k:
+        x, y = k.argument("x", (64, 256), "f16"), k.argument("y", (64,), "f32")
+        row = k.tile_id() * 8
+        low, none = k.full((8, 1), float("-inf"), "f32"), k.zeros((8, 1), "f32")
+        with k.loop(0, 256, 64, top=low, total=none) as loop:
+            part = x[row : row + 8, loop.index : loop.index + 64].load().cast("f32")
+            top = ktir.maximum(loop.top, part.max(axis=1, keepdims=True))
+            added = ktir.exp(part - top).sum(axis=1, keepdims=True)
+            loop.total = loop.total * ktir.exp(loop.top - top) + added
+            loop.top = top
+        y[row : row + 8] = (loop.top + ktir.log(loop.total)).reshape(8)
+    a = normal(64, 256)
+    wanted = np.log(np.exp(a.astype(np.float64)).sum(1)).astype(np.float32)
+    return k.kernel, {"x": a}, wanted, {}
+
+
 def transposed_bias() -> Case:
     """Strides, an offset view, a single coordinate, transpose, batches, where, maximum, integers."""
     with ktir.kernel("mixed", grid=[2]) as k:
@@ -106,7 +123,7 @@ def transposed_bias() -> Case:
     return k.kernel, {"x": x, "b": b}, np.maximum(shifted, -1), {}
 
 
-CASES: list[Callable[[], Case]] = [vector_add, softmax, rmsnorm, matmul, gather, transposed_bias]
+CASES: list[Callable[[], Case]] = [vector_add, softmax, rmsnorm, matmul, gather, log_sum_exp, transposed_bias]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda f: f.__name__)
@@ -166,6 +183,20 @@ def test_loops_carry_several_values_and_blocks_run_where_their_condition_holds()
     np.testing.assert_array_equal(got[0, :3], values.max(1)[:3])
     np.testing.assert_allclose(got[1, :3], values.sum(1)[:3], rtol=1e-5)
     assert (got[:, 3] == -1).all()
+
+
+def test_indices_are_compared_with_numbers_and_indices() -> None:
+    with ktir.kernel("where", grid=[4]) as k:
+        y = k.argument("y", (4, 4), "f32")
+        tile = k.tile_id()
+        one = k.full((1, 1), 1.0, "f32")
+        conditions = (tile < 2, tile <= 2, tile * 2 > tile + 1, tile >= k.index(1))
+        for column, condition in enumerate(conditions):
+            with k.when(condition):
+                y[tile : tile + 1, column : column + 1] = one
+    t = np.arange(4)
+    wanted = np.stack([t < 2, t <= 2, 2 * t > t + 1, t >= 1], axis=1)
+    np.testing.assert_array_equal(reference(k, y=np.zeros((4, 4), np.float32))["y"], wanted)
 
 
 def test_index_arithmetic_shapes_and_casts() -> None:

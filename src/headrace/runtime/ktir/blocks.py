@@ -82,7 +82,7 @@ class When:
     def __init__(self, code: Code, condition: Value) -> None:
         if not isinstance(condition, Value) or condition.shape is not None or condition.dtype != "i1":
             raise wrong(
-                "the condition of 'when' is no i1 scalar", 'compare numbers: k.number(row, "i32") < 5'
+                "the condition of 'when' is no i1 scalar", "compare indices or scalars: k.when(row < 5)"
             )
         self._code, self._condition = code, condition
 

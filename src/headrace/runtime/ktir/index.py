@@ -6,10 +6,13 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 from headrace.runtime.ktir.code import Code, Range
 from headrace.runtime.ktir.errors import wrong
+
+if TYPE_CHECKING:
+    from headrace.runtime.ktir.values import Value
 
 IndexLike = Union[int, "Index"]
 _CONSTANT: dict[str, Callable[[int, int], int]] = {
@@ -71,6 +74,25 @@ class Index:
     def maximum(self, other: IndexLike) -> Index:
         """The larger of the two."""
         return self._opaque(self._lift(other), "arith.maxsi")
+
+    def __lt__(self, other: IndexLike) -> Value:
+        return self._compare(other, "slt")
+
+    def __le__(self, other: IndexLike) -> Value:
+        return self._compare(other, "sle")
+
+    def __gt__(self, other: IndexLike) -> Value:
+        return self._compare(other, "sgt")
+
+    def __ge__(self, other: IndexLike) -> Value:
+        return self._compare(other, "sge")
+
+    def _compare(self, other: IndexLike, test: str) -> Value:
+        """An i1 scalar."""
+        from headrace.runtime.ktir.values import Value
+
+        name = self.code.let(f"arith.cmpi {test}, {self.name}, {self._lift(other).name} : index", "c")
+        return Value(self.code, name, "i1", None, self.code.block)
 
     def _divide(self, other: IndexLike, op: str) -> Index:
         b = self._lift(other)
