@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from functools import cache
+from functools import partial
 from itertools import combinations
 
 from headrace.arch.device import Device
 from headrace.schedule.lower.order.accesses import Access, Path, Range, accesses, hull
 from headrace.schedule.lower.order.chains import is_chained
-from headrace.schedule.lower.order.distance import Trips, shortest
+from headrace.schedule.lower.order.distance import Trips
+from headrace.schedule.lower.order.meetings import Meetings, Met
 from headrace.schedule.lower.order.overlap import Meeting, meeting
 from headrace.schedule.lower.tree import Block, Buffer
 from headrace.schedule.sync import Apart, Conflict, Edge, Pair, order
@@ -21,19 +22,17 @@ Aliases = frozenset[frozenset[Buffer]]
 def signals(block: Block, device: Device, aliases: Aliases = frozenset()) -> tuple[Edge, ...]:
     """Return the signals that order all conflicting accesses of a control tree."""
     found = list(accesses(block))
-    hulls = _hulls()
     edges: list[Edge] = []
     users: dict[object, set[str]] = {}
     for access in found:
         users.setdefault(access.key, set()).add(access.unit)
     shared = {key for key, units in users.items() if len(units) > 1}
+    meetings = Meetings(device.corelets)
     fed = {link.target.lower() for link in device.links if link.queue_depth is not None}
     for pair in _pairs({a.unit for a in found}, device):
         firsts = [a for a in found if a.unit == pair.sender]
         seconds = [a for a in found if a.unit == pair.receiver]
-        conflicts = list(
-            _conflicts(block, firsts, seconds, pair.shift, device.corelets, aliases, shared, hulls)
-        )
+        conflicts = list(_conflicts(block, firsts, seconds, pair.shift, meetings, aliases, shared))
         if conflicts:
             edges.extend(order(pair, conflicts, pair.receiver.lower() in fed))
     return tuple(edges)
@@ -73,10 +72,9 @@ def _conflicts(
     firsts: Sequence[Access],
     seconds: Sequence[Access],
     shift: int,
-    corelets: int,
+    meetings: Meetings,
     aliases: Aliases,
     shared: Container[object],
-    hulls: Hulls,
 ) -> Iterator[Conflict]:
     """Yield the conflicts of two units, or of one with itself: transfers of one unit may be in flight
     together.
@@ -94,11 +92,11 @@ def _conflicts(
                 continue
             if not shift and is_chained(block, first, second):
                 continue
-            meet = _meet(first, second, shift, corelets, is_alias, hulls)
-            anywhere = meet(0, 0, False)
-            if anywhere is None or not anywhere.at({}):
+            meet = partial(_meet, meetings, first, second, shift, is_alias)
+            anywhere = meet(0)
+            if anywhere is None or not anywhere.is_at_once:
                 continue
-            depth = _common_depth(first, corelets) if shift else len(first.loops)
+            depth = _common_depth(first, meetings.corelets) if shift else len(first.loops)
             yield _conflict(first, second, meet, depth + 1)
 
 
@@ -115,34 +113,26 @@ def _is_handed_on(first: Access, second: Access, shared: Container[object]) -> b
     return is_buffer and first.is_write and second.is_write and first.key in shared
 
 
-Meet = Callable[[int, int, bool], Meeting | None]
-Hulls = Callable[[Access, int], Access]
+Meet = Callable[..., Met | None]
+EVERYWHERE = Met(Meeting((), None))
+"""Buffers that share addresses: nothing is known to keep their accesses apart."""
 
 
-def _hulls() -> Hulls:
-    """Return `hull`, computed once for each access (by identity) and depth."""
-    known: dict[tuple[int, int], tuple[Access, Access]] = {}
-
-    def found(access: Access, depth: int) -> Access:
-        key = (id(access), depth)
-        if key not in known:
-            known[key] = (access, hull(access, depth))
-        return known[key][1]
-
-    return found
-
-
-def _meet(first: Access, second: Access, shift: int, corelets: int, is_alias: bool, hulls: Hulls) -> Meet:
-    """Return how two accesses meet when loops outer..depth-1 may differ and deeper ones are swept over."""
-
-    @cache
-    def meet(outer: int, depth: int, free: bool) -> Meeting | None:
-        if is_alias:
-            return Meeting((), None)
-        loops = {r.var: r for r in first.loops[outer:depth]} if free else {}
-        return meeting(hulls(first, depth), hulls(second, depth), loops, shift, corelets)
-
-    return meet
+def _meet(
+    meetings: Meetings,
+    first: Access,
+    second: Access,
+    shift: int,
+    is_alias: bool,
+    depth: int,
+    outer: int | None = None,
+) -> Met | None:
+    """Return how two accesses meet when loops outer..depth-1 (None: none) may differ and deeper ones are
+    swept over.
+    """
+    if is_alias:
+        return EVERYWHERE
+    return meetings.met(first, second, shift, depth, () if outer is None else first.loops[outer:depth])
 
 
 def _common_depth(access: Access, corelets: int) -> int:
@@ -159,12 +149,12 @@ def _conflict(first: Access, second: Access, meet: Meet, longest: int) -> Confli
     """Return a conflict for the planner; paths longer than `longest` are cut to the loop that is one item."""
 
     def together(depth: int) -> bool:
-        found = meet(0, depth, False)
-        return found is not None and found.at({})
+        found = meet(depth)
+        return found is not None and found.is_at_once
 
     def apart(outer: int, depth: int) -> Apart | None:
-        found = meet(outer, depth, True)
-        return None if found is None else shortest(found, [_trips(r) for r in first.loops[outer:depth]])
+        found = meet(depth, outer)
+        return None if found is None else found.apart(tuple(map(_trips, first.loops[outer:depth])))
 
     def trips(depth: int) -> int | None:
         count = first.loops[depth].count if depth < len(first.loops) else None
