@@ -54,8 +54,8 @@ def mod(expr: Expr, copies: int) -> Expr:
     return combine("mod", expr, Expr(copies))
 
 
-def edges(block: Block) -> tuple[Edge, ...]:
-    return signals(block, Machine())  # type: ignore[arg-type]
+def edges(block: Block, *links: Link) -> tuple[Edge, ...]:
+    return signals(block, Machine(links=links))  # type: ignore[arg-type]
 
 
 def test_a_rotating_buffer_gives_as_many_credits_as_copies() -> None:
@@ -126,6 +126,31 @@ def test_places_that_follow_each_other_alike_share_their_credits() -> None:
         ((0, 2), 3, None),
         ((0,), 3, None),
     ]
+
+
+FED = Link("X", "P", "core", queue_depth=4)
+
+
+@pytest.mark.parametrize(
+    "counts, copies, is_shared, is_shared_if_fed",
+    [
+        ((0, 6, 0), (1, 3, 1), True, False),  # 8 signals an iteration, 3 granted: the 4th waits for this one
+        ((0, 3), (1, 2), True, False),
+        ((0, 2), (1, 2), True, True),  # the loop reuses its copies in the next iteration only
+        ((0, 0), (2, 2), True, True),  # 2 an iteration, 4 granted: every wait is for an earlier one
+        ((0, 0), (1, 1), True, True),
+    ],
+)
+def test_a_unit_fed_by_queues_never_waits_for_another_place_of_its_iteration(
+    counts: tuple[int, ...], copies: tuple[int, ...], is_shared: bool, is_shared_if_fed: bool
+) -> None:
+    block = (loop("t", 4, *streams(counts, copies)),)
+    for links, shares in (((), is_shared), ((FED,), is_shared_if_fed)):
+        carried = [e for e in edges(block, *links) if e.pair == Pair("C", "P") and e.credits]
+        assert any(e.around is None for e in carried) == shares
+    idle = Link("P", "X", "core", queue_depth=4)  # it feeds others: nobody stands still before it
+    assert edges(block, idle) == edges(block)
+    check(block, FED)
 
 
 def test_places_that_wait_for_later_ones_share_no_credits() -> None:
@@ -212,9 +237,9 @@ def program(block: Block, found: tuple[Edge, ...], unit: str, copies: dict[str, 
     return events
 
 
-def check(block: Block) -> None:
+def check(block: Block, *links: Link) -> None:
     """Run all programs together with vector clocks; also compare the label order of every pair."""
-    found = edges(block)
+    found = edges(block, *links)
     units = sorted({s for e in found for s in (e.pair.sender, e.pair.receiver)} | {"P", "Q", "R"})
     programs = {u: program(block, found, u, {}) for u in units}
     clock = {u: dict.fromkeys(units, 0) for u in units}
