@@ -13,6 +13,7 @@ from headrace.machine.operands import operands
 from headrace.machine.sharing import share_reads
 from headrace.machine.timing import time
 from headrace.runtime.kernel import load
+from tests.machine.samples import image_of, text
 from tests.machine.timing_programs import Body, Chip, machine
 
 KERNELS = Path(__file__).resolve().parents[2] / "examples" / "kernels"
@@ -30,6 +31,18 @@ def test_distinct_bytes_are_those_of_the_declared_work(name: str) -> None:
     read = sum(o.distinct or 0 for o in found if o.side == "read")
     written = sum(o.distinct or 0 for o in found if o.side == "write")
     assert (read, written) == (compiled.work.read_bytes, compiled.work.write_bytes)
+
+
+def test_operands_of_gathers_are_listed_without_distinct_bytes() -> None:
+    compiled = program("embedding")
+    found = {o.name: o for o in operands(compiled.image, {a.name: 0 for a in compiled.image.arguments})}
+    assert (found["table"].moved, found["table"].distinct) == (found["y"].moved, None)
+    assert found["table"].units == compiled.device.cores
+
+
+def test_operands_whose_address_a_loop_carries_are_followed() -> None:
+    found = {o.side: o for o in operands(image_of(text("public_square")), {})}
+    assert [found[side].distinct for side in ("read", "write")] == [64 * 64 * 2] * 2
 
 
 def test_an_operand_that_cores_fetch_separately_is_asked_for_more_often_than_it_is_long() -> None:

@@ -1,7 +1,7 @@
 """What an image moves to and from device memory, operand by operand: bytes asked for and distinct ones.
 
-Loops are unrolled as arrays: one entry for each time each unit comes to a transfer. Nothing is executed and
-no time passes here; a transfer whose address or count is only known in a run is left out and named.
+Nothing is executed and no time passes here; of a transfer whose address is only known in a run the bytes are
+counted, one whose count is only known in a run is left out.
 """
 
 from __future__ import annotations
@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace.ir.diagnostics import Location
 from headrace.machine.boxes import Box
 from headrace.machine.image import Image, Program
-from headrace.machine.index import Index
-from headrace.machine.nodes import Copy, If, Loop, Node
+from headrace.machine.nodes import Copy
+from headrace.machine.unrolled import Arrival, Numbers, Unknown, arrivals, shape
 
-Numbers = npt.NDArray[np.int64]
 LARGEST = 1 << 28
 """Most granules whose use is marked one by one."""
 
@@ -30,7 +27,8 @@ class Visit:
     """One transfer in the text: for every time it is come to, by which member of its program and where.
 
     `members` are positions in the program's instances, `starts` byte addresses. A visit has `run_bytes`
-    contiguous bytes at each of its `offsets`.
+    contiguous bytes at each of its `offsets`. Where `is_known` is False (gathers, scatters, addresses out of
+    memory) the places are not known before the run, only how many bytes they have.
     """
 
     program: Program
@@ -41,6 +39,7 @@ class Visit:
     starts: Numbers
     run_bytes: int
     offsets: Numbers
+    is_known: bool = True
 
     @property
     def bytes(self) -> int:
@@ -60,10 +59,6 @@ class Operand:
     distinct: int | None
     units: int
     where: Location = field(default=Location(), compare=False)
-
-
-class Unknown(Exception):
-    """A count or an address depends on the run."""
 
 
 def operands(image: Image, scalars: Mapping[str, float]) -> list[Operand]:
@@ -87,87 +82,29 @@ def operands(image: Image, scalars: Mapping[str, float]) -> list[Operand]:
 
 def visits(image: Image, scalars: Mapping[str, float]) -> Iterator[Visit]:
     """Yield the transfers of an image between device memory and scratchpads, those known before the run."""
-    for schedule in image.schedules:
-        for program in schedule.programs:
-            env: list[Any] = [None] * program.slots
-            for slot, values in program.tables:
-                env[slot] = np.array(values, np.int64)
-            for slot, name in program.arguments:
-                env[slot] = int(scalars[name]) if name in scalars else None
-            members = np.arange(len(program.instances), dtype=np.int64)
-            yield from _nodes(program, program.body, env, members)
+    for arrival in arrivals(image, scalars):
+        if isinstance(arrival.node, Copy):
+            try:
+                visit = _visit(arrival, arrival.node)
+            except Unknown:
+                continue
+            if visit is not None:
+                yield visit
 
 
-def _nodes(program: Program, nodes: Sequence[Node], env: list[Any], members: Numbers) -> Iterator[Visit]:
-    for node in nodes:
-        try:
-            match node:
-                case Copy():
-                    visit = _visit(program, node, env, members)
-                    if visit is not None:
-                        yield visit
-                case Loop() if not node.is_data_dependent:
-                    yield from _loop(program, node, env, members)
-                case If() if not node.is_data_dependent:
-                    taken = _values(node.condition, env, members) != 0
-                    for body, mask in ((node.then, taken), (node.otherwise, ~taken)):
-                        yield from _nodes(program, body, _chosen(env, mask), members[mask])
-        except Unknown:
-            continue
-
-
-def _loop(program: Program, node: Loop, env: list[Any], members: Numbers) -> Iterator[Visit]:
-    lower, upper, step = (_values(index, env, members) for index in (node.lower, node.upper, node.step))
-    trips = np.maximum(0, -(-(upper - lower) // step))
-    rows = np.repeat(np.arange(len(members)), trips)
-    turn = np.arange(len(rows)) - np.repeat(np.cumsum(trips) - trips, trips)
-    inner = _chosen(env, rows)
-    inner[node.iv.slot] = lower[rows] + step[rows] * turn
-    for carried in node.indices:
-        inner[carried.argument.slot] = None
-        env[carried.result.slot] = None
-    yield from _nodes(program, node.body, inner, members[rows])
-
-
-def _chosen(env: list[Any], rows: Any) -> list[Any]:
-    return [value[rows] if isinstance(value, np.ndarray) else value for value in env]
-
-
-def _values(index: Index, env: list[Any], members: Numbers) -> Numbers:
-    try:
-        found = np.asarray(index.evaluate(env), np.int64)
-    except TypeError:
-        raise Unknown from None
-    return np.broadcast_to(found, members.shape)
-
-
-def _visit(program: Program, node: Copy, env: list[Any], members: Numbers) -> Visit | None:
+def _visit(arrival: Arrival, node: Copy) -> Visit | None:
     box, side = (node.source, "read") if node.source.place.kind == "global" else (node.target, "write")
-    if box.place.kind != "global" or not len(members):
+    if box.place.kind != "global":
         return None
-    if box.address is not None or node.indirect is not None:
-        raise Unknown
-    run_bytes, dims = _shape(box, env, members)
+    run_bytes, dims = shape(box, arrival)
     offsets = np.zeros(1, np.int64)
     for extent, stride in dims:
         offsets = (offsets[:, None] + np.arange(extent, dtype=np.int64) * stride).reshape(-1)
-    starts = _values(box.base, env, members)
-    return Visit(program, node, side, buffer_name(box), members, starts, run_bytes, offsets)
-
-
-def _shape(box: Box, env: list[Any], members: Numbers) -> tuple[int, list[tuple[int, int]]]:
-    """(bytes of a contiguous run, [(extent, stride)] of what lies outside it)."""
-    dims = []
-    for dim in (*box.times, *box.run):
-        extents = _values(dim.extent, env, members)
-        if (extents != extents[0]).any():
-            raise Unknown
-        dims.append((int(extents[0]), dim.stride))
-    length = box.itemsize
-    outer = [dim for dim in dims if dim[0] != 1]
-    while outer and outer[-1][1] == length:
-        length *= outer.pop()[0]
-    return length, outer
+    is_known = box.address is None and node.indirect is None
+    starts = arrival.values(box.base) if is_known else np.zeros(len(arrival.members), np.int64)
+    return Visit(
+        arrival.program, node, side, buffer_name(box), arrival.members, starts, run_bytes, offsets, is_known
+    )
 
 
 def buffer_name(box: Box) -> str:
@@ -181,7 +118,9 @@ def buffer_name(box: Box) -> str:
 
 
 def _distinct(listed: Sequence[Visit]) -> int | None:
-    """Bytes that at least one visit touches."""
+    """Bytes that at least one visit touches; None if that is not known."""
+    if not all(one.is_known for one in listed):
+        return None
     places = [(np.unique(one.starts), one) for one in listed]
     low = min(int(starts[0] + one.offsets.min()) for starts, one in places)
     high = max(int(starts[-1] + one.offsets.max()) + one.run_bytes for starts, one in places)

@@ -44,7 +44,9 @@ def share_reads(
     for visit in visits(image, scalars):
         parts = _alike(visit)
         largest = max((len(part) for part in parts), default=0)
-        if visit.side != "read" or visit.node.group is not None or not 1 < largest <= multicast.max_consumers:
+        if visit.side != "read" or visit.node.group is not None or not visit.is_known:
+            continue
+        if not 1 < largest <= multicast.max_consumers:
             continue
         numbers = [-1] * len(visit.program.instances)
         for part in parts:

@@ -150,7 +150,7 @@ def _moving(program: Program, name: str, offset: int) -> Writer | None:
     values: Mapping[str, float] = retiming(program).values
     found = None
     for visit in visits(program.image, values):
-        if visit.side != "write" or visit.name != name:
+        if visit.side != "write" or visit.name != name or not visit.is_known:
             continue
         places = visit.starts[:, None] + visit.offsets[None, :]
         rows, _ = np.nonzero((places <= offset) & (offset < places + visit.run_bytes))

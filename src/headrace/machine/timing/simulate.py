@@ -51,7 +51,7 @@ def time(
         cycles(sum(engine.end for engine in engines)),
         unit_times([(engine.units, engine.end) for engine in engines]),
         {name: total[name] for name in BYTES},
-        peak_bytes(image),
+        peak_bytes(image, scalars),
         _intervals(engines) if is_traced else (),
         _fills(engines) if is_traced else (),
         _alike(engines) if is_traced else {},
