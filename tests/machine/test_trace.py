@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +14,10 @@ from headrace.arch.presets import device
 from headrace.ir.diagnostics import HeadraceError, Location
 from headrace.machine import trace
 from headrace.machine.image import Image, Index, Loop, Node, Symbol, VectorOp
+from headrace.machine.occupancy import occupancy
 from headrace.machine.timing import engine, time
 from headrace.machine.trace import RATES, chrome_trace
+from headrace.runtime.kernel import load
 from tests.machine.timing_programs import Body, Chip, machine
 
 
@@ -104,6 +108,40 @@ def test_queues_fill_as_far_as_they_are_deep_and_end_empty() -> None:
     events = chrome_trace(traced, chip.image(), chip.device)["traceEvents"]
     shown = [e["args"]["messages"] for e in events if e["name"] == "queue C0-l1lu-CL0 to C0-sfu-CL0"]
     assert max(shown) == 3
+
+
+def test_a_scratchpad_is_in_use_from_its_first_write_to_its_last_read() -> None:
+    chip = Chip(machine(1))
+    chip.program("MNILU", lambda b: [b.load(1024), b.send("L1LU"), b.wait("L1LU"), b.load(512)])
+    chip.program("L1LU", lambda b: [b.wait("MNILU"), b.read(8, 64), b.send("MNILU")])
+    chip.program("SFU", lambda b: [b.loop(8, b.receive(64))])
+    image = chip.image()
+    assert occupancy(time(image, {}, chip.device, is_traced=True), image, {}, 0) is None, "two loads nowhere"
+    (loader, *rest) = image.schedules[0].programs
+    first, *others, second = loader.body
+    second = replace(second, where=Location("t", 9))
+    program = replace(loader, body=(first, *others, second))
+    image = replace(image, schedules=(replace(image.schedules[0], programs=(program, *rest)),))
+    traced = time(image, {}, chip.device, is_traced=True)
+    loads = [one for one in traced.intervals if one.label == "load"]
+    (read,) = [one for one in traced.intervals if one.label == "read"]
+    found = occupancy(traced, image, {}, 0)
+    assert found == [
+        (loads[0].start, 1024),
+        (read.end, 0),
+        (loads[1].start, 512),
+        (loads[1].end, 0),
+    ]
+
+
+@pytest.mark.parametrize("name", ["softmax", "matmul"])
+def test_a_trace_counts_the_bytes_in_use(name: str) -> None:
+    file = Path(__file__).resolve().parents[2] / "examples" / "kernels" / f"{name}.mlir"
+    program = load(file).compile("spyre").reparsed()
+    traced = time(program.image, {a.name: 0 for a in program.arguments}, program.device, is_traced=True)
+    events = chrome_trace(traced, program.image, program.device)["traceEvents"]
+    used = [e["args"]["bytes"] for e in events if e["name"] == "scratchpad of core 0, bytes in use"]
+    assert 0 < max(used) <= traced.lx_peak_bytes and min(used) >= 0 and used[-1] == 0
 
 
 def test_a_long_run_does_without_its_queues_and_keeps_its_slices(monkeypatch: pytest.MonkeyPatch) -> None:

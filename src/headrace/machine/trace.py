@@ -2,19 +2,21 @@
 
 Slices of a track never overlap. They are named by what is moved and the how-manieth time (the tile): "load x
 [3]". Counters: bytes per cycle of device memory, rings and scratchpads, messages in the queues of the first
-core, transfers in flight. Of alike cores one is shown, and of many different ones as many as `EVENTS` allows.
+core, bytes of its scratchpad that are in use, transfers in flight. Of alike cores one is shown, and of many
+different ones as many as `EVENTS` allows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from headrace.arch.device import Device
 from headrace.machine.image import Image, Instance
+from headrace.machine.occupancy import occupancy
 from headrace.machine.timing.result import Fill, Interval, Timing
 
 EVENTS = 180_000
@@ -24,10 +26,17 @@ BINS = 2_000
 Event = dict[str, Any]
 
 
-def chrome_trace(timing: Timing, image: Image, device: Device, is_whole: bool = False) -> dict[str, Any]:
+def chrome_trace(
+    timing: Timing,
+    image: Image,
+    device: Device,
+    is_whole: bool = False,
+    scalars: Mapping[str, float] | None = None,
+) -> dict[str, Any]:
     """Return the trace object: times are µs; processes are cores, threads are units, process 0 has counters.
 
-    With `is_whole` every core is shown, alike ones too, whatever the size.
+    With `is_whole` every core is shown, alike ones too, whatever the size. `scalars` are the run-time
+    arguments the run was timed with.
     """
     instances = {instance.name: instance for instance in image.instances}
     tracks = _by_track(timing.intervals)
@@ -49,6 +58,7 @@ def chrome_trace(timing: Timing, image: Image, device: Device, is_whole: bool = 
     for fill in timing.fills:
         if instances[fill.sender].core == first:
             events.extend(_fill(fill, timing.cycles, device))
+    events.extend(_occupied(timing, image, device, scalars or {}, first))
     other = {
         "cycles": timing.cycles,
         "device": device.name,
@@ -193,21 +203,36 @@ def _spread(intervals: Iterable[Interval], name: str, edges: Any) -> Any:
 
 
 def _fill(fill: Fill, cycles: int, device: Device) -> Iterator[Event]:
-    """Messages in one queue: the most in each of at most `BINS` spans, where that changes."""
+    """Messages in one queue."""
+    name = f"queue {fill.sender} to {fill.receiver}"
+    for time, most in _highest(fill.levels, cycles):
+        yield _counted(name, time, {"messages": most}, device)
+
+
+def _occupied(
+    timing: Timing, image: Image, device: Device, scalars: Mapping[str, float], core: int
+) -> Iterator[Event]:
+    """Bytes of one core's scratchpad that were written and will be read, where that can be told."""
+    for time, most in _highest(occupancy(timing, image, scalars, core) or (), timing.cycles):
+        yield _counted(f"scratchpad of core {core}, bytes in use", time, {"bytes": most}, device)
+
+
+def _highest(levels: Sequence[tuple[float, int]], cycles: int) -> Iterator[tuple[float, int]]:
+    """The highest level in each of at most `BINS` spans, where that changes, and the last."""
     width = max(1.0, cycles / BINS)
     spans: dict[int, int] = {}
     level = 0
-    for time, now in fill.levels:
+    for time, now in levels:
         span = int(time / width)
         spans[span] = max(spans.get(span, level), now)
         level = now
     last = None
     for span, most in spans.items():
         if most != last:
-            yield _counted(
-                f"queue {fill.sender} to {fill.receiver}", span * width, {"messages": most}, device
-            )
+            yield span * width, most
         last = most
+    if levels and last != level:
+        yield float(cycles), level
 
 
 def _transfers(intervals: Iterable[Interval], device: Device) -> Iterator[Event]:

@@ -98,10 +98,10 @@ def write_trace(run: Run, path: Path, is_whole: bool = False) -> None:
     if run.program is None or run.timing is None:
         raise HeadraceError("the reference engine has no cycles to trace", hint="run with --engine machine")
     timing = run.timing
+    values = {argument.name: 0 for argument in run.program.image.arguments} | dict(run.program.scalars)
     if not timing.intervals:
-        values = {argument.name: 0 for argument in run.program.image.arguments} | dict(run.program.scalars)
         timing = simulate(run.program.image, values, run.program.device, is_traced=True)
-    trace = chrome_trace(timing, run.program.image, run.program.device, is_whole)
+    trace = chrome_trace(timing, run.program.image, run.program.device, is_whole, values)
     write_text(path, json.dumps(trace, separators=(",", ":")))
 
 
