@@ -15,14 +15,14 @@ from headrace.runtime.kernel import Kernel
 from headrace.runtime.launch import run_program
 from headrace.runtime.reference import run_reference
 
-SMALL = ("spyre", {"lx.size_bytes": 131072})
-"""A device whose scratchpad takes no square of 128 scores."""
+SMALL = 131072
+"""Bytes of a scratchpad that takes no square of 128 scores."""
 
 
 @lru_cache(maxsize=4)
-def compiled(text: str, without: tuple[str, ...] = ()):
-    """The program of a KTIR text for the small device."""
-    return compile_kernel(Kernel(text), device(*SMALL), Options(without))
+def compiled(text: str, size: int):
+    """The program of a KTIR text for a device with a scratchpad of `size` bytes."""
+    return compile_kernel(Kernel(text), device("spyre", {"lx.size_bytes": size}), Options())
 
 
 def strips(program):
@@ -30,9 +30,9 @@ def strips(program):
     return [part["strips"] for part in program.plan["classes"]]
 
 
-def check(text: str, seed: int = 0):
+def check(text: str, size: int = SMALL, seed: int = 0):
     """Run on the machine with the sanitizer and on the reference; the results agree. Returns the program."""
-    program, kernel = compiled(text), Kernel(text)
+    program, kernel = compiled(text, size), Kernel(text)
     random = np.random.default_rng(seed)
     arrays = {a.name: random.standard_normal(a.shape).astype(np.float16) for a in kernel.arguments}
     run = run_program(program.reparsed(), arrays, is_checked=True)
@@ -54,3 +54,11 @@ def test_masked_attention_keeps_strips_of_scores_in_the_scratchpad(length):
 def test_attention_without_a_mask_runs_over_all_keys_of_every_strip():
     (cut,) = strips(check(unmasked(1, 128, 16, 1)))
     assert cut["rows"] < 128 and cut["steps"] == 1
+
+
+def test_exponentials_of_long_rows_take_the_place_of_the_scores():
+    program = check(attention(1, 640, 16), 4 * SMALL)
+    phases = program.plan["classes"][0]["phases"]
+    softmax = [p for p in phases if p["kind"] == "vector" and p["computes"] != ["keep"]]
+    last = [p for p in softmax if p["extents"] == softmax[-1]["extents"]]
+    assert [p["passes"] for p in last] == [2, 1]  # the maximum, then exponentials and their sum; the quotient

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects import builtin
@@ -15,7 +15,7 @@ from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered
 from headrace.schedule.graph import Compute, Scalar
 from headrace.schedule.phases.bodyops import coordinate
-from headrace.schedule.phases.passes import Step, accumulator_dtype, has_lane
+from headrace.schedule.phases.passes import Step, accumulator_dtype, has_lane, leaving
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.units import Units
 
@@ -97,9 +97,17 @@ def compute(
         row = Row(
             phase, made, slots.step, known, lambda dim: origin.get(dim, Index(0)) + at.get(dim, Index(0))
         )
-        for one in made.passes:
-            row.run(one.reads, one.computes, lambda o: receive(emit, pipe, slots.input(o)))
-        for value in dict.fromkeys(o.value for o in phase.shape.outputs):
+        early, late = leaving(phase.shape, made)
+
+        def send_early(values: Iterable[str]) -> None:
+            for value in values:
+                if value in early:
+                    send(emit, pipe, slots.output(value), row.values[value])
+
+        for number, one in enumerate(made.passes, 1):
+            done = send_early if number == len(made.passes) else None
+            row.run(one.reads, one.computes, lambda o: receive(emit, pipe, slots.input(o)), done)
+        for value in late:
             send(emit, pipe, slots.output(value), row.values[value])
 
 
@@ -120,13 +128,20 @@ class Row:
         self.lane = phase.plan.lane
 
     def run(
-        self, reads: Sequence[Operand], computes: Sequence[int], receive_one: Callable[[Operand], SSAValue]
+        self,
+        reads: Sequence[Operand],
+        computes: Sequence[int],
+        receive_one: Callable[[Operand], SSAValue],
+        done: Callable[[Iterable[str]], None] | None = None,
     ) -> None:
-        """Emit one pass."""
+        """Emit one pass; `done` hears the values of every Compute as soon as they are there."""
         for operand in reads:
             self.received[operand] = receive_one(operand)
         for number in computes:
-            self.evaluate(number, self.phase.shape.group.computes[number])
+            compute = self.phase.shape.group.computes[number]
+            self.evaluate(number, compute)
+            if done is not None:
+                done(o.value for o in compute.outs)
 
     def evaluate(self, number: int, compute: Compute) -> None:
         """Emit one Compute: its pointwise part, then its reductions."""

@@ -18,7 +18,7 @@ from headrace.schedule.build.share import Share
 from headrace.schedule.build.tiles import Part, parts, tile_loop
 from headrace.schedule.phases.halves import halves
 from headrace.schedule.phases.multicast import groups
-from headrace.schedule.phases.passes import Step, step_of
+from headrace.schedule.phases.passes import Step, leaving, step_of
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.phases.straight import is_straight
 from headrace.schedule.plan import PhasePlan
@@ -266,7 +266,7 @@ def _pipeline(
     targets: Mapping[str, Buffered],
 ) -> None:
     emit, lane, step = phase.emit, slots.lane, slots.step
-    results = list(dict.fromkeys(o.value for o in phase.shape.outputs))
+    early, late = leaving(phase.shape, made)
     with emit.pipeline(slots.all()) as pipe:
         with pipe.stage(phase.units.reader):
             for o in made.resident:
@@ -282,7 +282,7 @@ def _pipeline(
         with pipe.stage(phase.plan.unit):
             rows.compute(phase, made, slots, pipe, loops, origin)
         with pipe.stage(phase.units.writer), loops.nest() as at:
-            for name in results:
+            for name in (*early, *late):
                 slot = slots.output(name)
                 emit.transfer((pipe.slot(slot), slot.count), targets[name].box(at, {lane: slot.count}))
 

@@ -12,6 +12,7 @@ from headrace.schedule.phases.fuse import Group, Kind, alone, joined
 from headrace.schedule.phases.linear import add, largest, lower, scale, upper
 from headrace.schedule.phases.longrows import split
 from headrace.schedule.phases.names import Names
+from headrace.schedule.phases.overwrite import overwriting, readers
 from headrace.schedule.phases.statements import Block, identity, regular, source_of, without_unit_dims
 from headrace.schedule.phases.storage import Storage, of_access, surface
 from headrace.schedule.phases.strips import Strips, in_strips
@@ -83,6 +84,8 @@ def outline(
     stores = {value: tuple(each) for value, each in found.items()}
     if fusing:
         items = _recomputing(items, names, stores, scope, registers)
+    if strips is not None:
+        items = _overwriting(items, names, stores, registers)
     return Outline(tuple(items), names, stores, tuple(_homes(items, names)), ranges)
 
 
@@ -116,6 +119,19 @@ def _recomputing(
     flat = iter(without_dead([g for several in shorter for g in several], is_needed))
     counts = iter([len(several) for several in shorter])
     return _replaced(items, iter([[next(flat) for _ in range(n)] for n in counts]))
+
+
+def _overwriting(
+    items: list[Item], names: Names, stores: Mapping[str, tuple[Store, ...]], registers: int
+) -> list[Item]:
+    """The items after long rows of strips were overwritten by what is computed of them."""
+    groups = flat_groups(items)
+    computed = {v for group in groups for v in group.produced}
+    fixed = {v for v in names.values if v not in computed or v in stores or v in names.aliases.values()}
+    fixed |= {c.inner for i in items for c in _carried(i)}
+    used = readers(groups)
+    cut: list[list[Group | None]] = [[*overwriting(g, names.values, registers, used, fixed)] for g in groups]
+    return _replaced(items, iter(cut))
 
 
 def _carried(item: Item) -> list[Carried]:

@@ -84,7 +84,11 @@ def row_passes(shape: Shape, lane: str, resident: tuple[Operand, ...]) -> tuple[
         if any(d.kind == "reduction" for d in compute.dims):
             by_level.setdefault(level[c], []).append(c)
     last = [c for c, k in enumerate(computes) if vector[c] and _leaves(k, leaving)]
-    targets = [by_level[k] for k in sorted(by_level)] + ([last] if last else [])
+    targets = [by_level[k] for k in sorted(by_level)]
+    if last and by_level and max(level[c] for c in last) <= max(by_level):
+        targets[-1] = [*targets[-1], *last]
+    elif last:
+        targets.append(last)
     passes: list[Pass] = []
     done: set[int] = set()
     received: set[Operand] = set(resident)
@@ -106,6 +110,21 @@ def row_passes(shape: Shape, lane: str, resident: tuple[Operand, ...]) -> tuple[
         done |= {c for c in chosen if not vector[c] or any(d.kind == "reduction" for d in computes[c].dims)}
         passes.append(Pass(tuple(reads), tuple(chosen)))
     return tuple(passes)
+
+
+def leaving(shape: Shape, step: Step) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the results in the order in which they leave a step: vectors that leave as soon as they are
+    computed, because a reduction of the last of several passes takes them too, and what leaves at the end.
+    """
+    results = tuple(dict.fromkeys(o.value for o in shape.outputs))
+    computes = shape.group.computes
+    last = step.passes[-1].computes if len(step.passes) > 1 else ()
+    if not any(_reduces(computes[c]) for c in last):
+        return (), results
+    made = [o.value for c in last if not _reduces(computes[c]) for o in computes[c].outs]
+    vectors = {o.value for c in last if step.is_vector[c] for o in computes[c].outs}
+    early = tuple(v for v in made if v in results and v in vectors)
+    return early, tuple(v for v in results if v not in early)
 
 
 def _leaves(compute: Compute, leaving: set[str]) -> bool:
