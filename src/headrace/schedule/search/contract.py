@@ -116,6 +116,8 @@ def _choices(space: Space) -> Iterator[Choice]:
     depths = sorted(
         {k, *(s for s in (depth * 4, depth * 2, depth, depth // 2, depth // 4) if 0 < s < k)}, reverse=True
     )
+    if space.limits.is_repeated:
+        rows = rows[:1]
     if not space.limits.retiling:
         rows, columns = rows[:1] + rows[-1:], columns[:1] + columns[-1:]
     for nt, mt, kt in product(columns, rows, depths):
@@ -143,7 +145,12 @@ def _panels(space: Space, columns: list[int], depths: list[int]) -> Iterator[Cho
     """
     r = space.roles
     m, k = space.extent(r.row), space.extent(r.depth)
-    if not space.limits.retiling or r.outer_depth or r.weights.storage.kind == "lx":
+    if (
+        space.limits.is_repeated
+        or not space.limits.retiling
+        or r.outer_depth
+        or r.weights.storage.kind == "lx"
+    ):
         return
     least = least_rows(space)
     for nt, kt in product(columns, (d for d in depths if d < k)):
