@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from math import ceil, prod
 from typing import Protocol
 
 from headrace.arch.cost import Work, bound
@@ -287,8 +288,12 @@ def _cycles(plan: PhasePlan) -> tuple[float, ...]:
 
 
 def _work(plan: PhasePlan) -> tuple[float, ...]:
-    """The cycles of the unit that computes, then those of device memory, which works beside other phases."""
-    return plan.parts.get(plan.unit, 0.0), plan.parts.get("ddr", 0.0), plan.cycles
+    """The cycles of the unit that computes, then those of device memory, which works beside other phases; of
+    phases that stay in the scratchpad the one of fewest tiles.
+    """
+    ddr = plan.parts.get("ddr", 0.0)
+    tiles = 0 if ddr else prod(ceil(plan.extents[d] / n) for d, n in plan.tile.items())
+    return plan.parts.get(plan.unit, 0.0), ddr, tiles, plan.cycles
 
 
 def _too_large(group: Group, limits: Limits) -> Diagnostic:
