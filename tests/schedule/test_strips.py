@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
 
 import numpy as np
@@ -10,10 +11,19 @@ from benchmarks.kernels.attention import attention
 from benchmarks.kernels.blocks import attention as unmasked
 
 from headrace.arch.presets import device
+from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.text import parse
 from headrace.runtime.compiler import Options, compile_kernel
 from headrace.runtime.kernel import Kernel
 from headrace.runtime.launch import run_program
 from headrace.runtime.reference import run_reference
+from headrace.schedule.model import model
+from headrace.schedule.phases.chain import chain
+from headrace.schedule.phases.statements import regular
+from headrace.schedule.phases.triangle import triangle
+from headrace.schedule.plan import ClassPlan, Plan
+from headrace.schedule.plan_text import plan_text
+from headrace.schedule.replay import strips_of
 
 SMALL = 131072
 """Bytes of a scratchpad that takes no square of 128 scores."""
@@ -56,9 +66,68 @@ def test_attention_without_a_mask_runs_over_all_keys_of_every_strip():
     assert cut["rows"] < 128 and cut["steps"] == 1
 
 
+@pytest.mark.parametrize("strips", [{"rows": 0, "steps": 1, "kept": 1}, {"rows": 16}])
+def test_strips_that_are_none_are_refused(strips):
+    with pytest.raises(HeadraceError, match="strips of"):
+        strips_of(ClassPlan((0,), (), {}, strips))
+
+
+@pytest.mark.long
+def test_a_plan_in_strips_is_replayed():
+    text = attention(4, 128, 32, 2)
+    program = compiled(text, SMALL)
+    plan = Plan.from_json(json.dumps(program.plan))
+    again = compile_kernel(Kernel(text), program.device, Options(plan=json.loads(plan.to_json())))
+    assert again.dfir == program.dfir
+    assert f"in strips of {plan.classes[0].strips['rows']} rows" in plan_text(plan)
+
+
+@pytest.mark.long
 def test_exponentials_of_long_rows_take_the_place_of_the_scores():
     program = check(attention(1, 640, 16), 4 * SMALL)
     phases = program.plan["classes"][0]["phases"]
     softmax = [p for p in phases if p["kind"] == "vector" and p["computes"] != ["keep"]]
     last = [p for p in softmax if p["extents"] == softmax[-1]["extents"]]
     assert [p["passes"] for p in last] == [2, 1]  # the maximum, then exponentials and their sum; the quotient
+
+
+SEEN = "arith.cmpi sge, %row, %column : index"
+CHOICE = "arith.select %seen, %scaled, %low"
+
+
+def hidden(**changes: str):
+    """What is found to be hidden in masked attention of 48 queries, with parts of the text changed."""
+    text = attention(1, 48, 16)
+    for old, new in ((SEEN, changes.get("seen", SEEN)), (CHOICE, changes.get("out", CHOICE))):
+        assert old in text
+        text = text.replace(old, new)
+    text = text.replace("0xFF800000", changes.get("low", "0xFF800000"))
+    graph = model(parse(text), device("spyre"), scalars={}, function=None)
+    block, names = regular(graph.classes[0])
+    rows = chain(block, names)
+    assert rows is not None and rows.extent == 48 and len(rows.dims) == 8
+    return triangle(block, names, rows)
+
+
+@pytest.mark.parametrize(
+    "seen, is_seen, columns",
+    [
+        ("sge, %row, %column", True, 10),
+        ("sgt, %row, %column", True, 9),
+        ("sle, %column, %row", True, 10),
+        ("slt, %column, %row", True, 9),
+        ("slt, %row, %column", False, 10),
+        ("sgt, %column, %row", False, 10),
+        ("sge, %column, %row", False, 9),
+    ],
+)
+def test_a_mask_above_the_diagonal_hides_columns_however_it_is_written(seen, is_seen, columns):
+    out = CHOICE if is_seen else "arith.select %seen, %low, %scaled"
+    found = hidden(seen=f"arith.cmpi {seen} : index", out=out)
+    assert found is not None and found.limit(10) == columns
+
+
+def test_no_columns_are_hidden_where_something_depends_on_them():
+    assert hidden(seen="arith.cmpi sle, %row, %column : index") is None  # below the diagonal
+    assert hidden(seen="arith.cmpi ne, %row, %column : index") is None
+    assert hidden(low="-1.0e+30") is None  # a row of nothing but lower scores would see them

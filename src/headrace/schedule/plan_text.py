@@ -36,6 +36,9 @@ def _lines(plan: Plan) -> Iterator[str]:
 
 def _class(part: ClassPlan) -> Iterator[str]:
     yield f"  cores {ranges(part.cores)}"
+    if part.strips:
+        kept = ", factors of all strips kept in the scratchpad" if part.strips["kept"] else ""
+        yield f"    in strips of {part.strips['rows']} rows, columns in {part.strips['steps']} steps{kept}"
     for phase in part.phases:
         yield from _phase(phase)
     for value, place in part.homes.items():
@@ -65,7 +68,8 @@ def _phase(phase: PhasePlan) -> Iterator[str]:
     if phase.joined:
         yield f"      neighbouring cores that read as one: {_pairs(phase.joined)}"
     costs = ", ".join(f"{unit} {cycles:.0f}" for unit, cycles in phase.parts.items())
-    yield f"      {phase.cycles:.0f} cycles ({costs})"
+    runs = f", {phase.runs} times" if phase.runs > 1 else ""
+    yield f"      {phase.cycles:.0f} cycles ({costs}){runs}"
 
 
 def _order(phase: PhasePlan) -> str:

@@ -55,9 +55,16 @@ def class_outline(part: CoreClass, device: Device, fusing: bool, strips: Strips 
 
 
 def strips_of(chosen: ClassPlan) -> Strips | None:
-    """Return how the phases of a class are cut, None if they run one after another over all rows."""
+    """Return how the phases of a class are cut, None if they run one after another over all rows;
+    HeadraceError if a plan edited by hand says no such thing.
+    """
     found = chosen.strips
-    return Strips(found["rows"], found["steps"], bool(found["kept"])) if found else None
+    if not found:
+        return None
+    if found.keys() != {"rows", "steps", "kept"} or found["rows"] < 1 or found["steps"] < 1:
+        hint = "rows and steps of at least 1, kept 1 or 0; or leave strips empty"
+        raise HeadraceError(Diagnostic(f"strips of {dict(found)}", op="plan", hint=hint))
+    return Strips(found["rows"], found["steps"], bool(found["kept"]))
 
 
 def _is_torn(group: Group, made: Outline) -> bool:
