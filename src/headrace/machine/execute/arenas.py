@@ -19,10 +19,14 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Scratchpads:
-    """Bytes of all scratchpads and register files; kept between executions when passed in again."""
+    """Bytes of all scratchpads and register files; kept between executions when passed in again.
+
+    `is_kept`: a program has left something there for another one.
+    """
 
     lx: Array
     registers: dict[str, Array]
+    is_kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,7 @@ def borrow(image: Image) -> Scratchpads:
         found = _Pool.free.pop() if _Pool.free else None
     if found is None or len(found.lx) < lx:
         found = Scratchpads(np.zeros(lx, np.uint8), {} if found is None else found.registers)
+    found.is_kept |= any(s.lx_out for s in image.schedules)
     for name, size in registers.items():
         if name not in found.registers or len(found.registers[name]) < size:
             found.registers[name] = np.zeros(size, np.uint8)
@@ -76,6 +81,12 @@ def give_back(scratch: Scratchpads) -> None:
     """Keeps scratchpads for the next run."""
     with _Pool.lock:
         _Pool.free = [scratch]
+
+
+def drop() -> None:
+    """Frees the scratchpads of the last run, if no program has left anything there for another one."""
+    with _Pool.lock:
+        _Pool.free = [pads for pads in _Pool.free if pads.is_kept]
 
 
 def _needed(image: Image) -> tuple[int, dict[str, int]]:

@@ -69,11 +69,18 @@ def prepare(recorder: Recorder) -> Prepared | None:
     for op in ops.values():
         plain += slabs(op, scratch) if op.function == "product" else [op]
     beyond = max((v.ends[1] for op in plain for v in (op.out, *op.inputs) if v.region == scratch), default=0)
+    sizes = [0] * len(recorder.memories)
+    sizes[VALUES] = total + _ALIGNMENT
     total += beyond
+    spans = _spans(plain, recorder)
+    total += sum(owners * (high - low) for low, high, owners in spans.values())
     if total > MOST_VALUE_BYTES:
         return None
 
     def placed(view: View) -> View:
+        if view.region in spans:
+            low, high, _ = spans[view.region]
+            return _moved_together(view, recorder.owner_sizes[view.region], low, high)
         if view.region != VALUES:
             return view
         start, place = places(view)
@@ -90,7 +97,7 @@ def prepare(recorder: Recorder) -> Prepared | None:
                 segments.append(Segment())
             segments[-1].rows.append(row)
         elif op.copied is not None:
-            segments.append(Segment([], _assign, _of_copy(op.copied.dims, views)))
+            segments.append(Segment([], _assign, _of_copy(elementwise(views), views)))
         else:
             assert op.kernel is not None
             if op.function in FUNCTIONS and not op.function.startswith("row_"):
@@ -98,14 +105,32 @@ def prepare(recorder: Recorder) -> Prepared | None:
             elif op.function in FUNCTIONS and len(views[1].shape) != len(views[0].shape):
                 raise NotRecordable
             segments.append(Segment([], op.kernel, views))
-    sizes = [0] * len(recorder.memories)
-    for segment in segments:
-        for view in (v for views in (segment.views, *(r.views for r in segment.rows)) for v in views):
-            if view.region not in (DEVICE, VALUES, CONSTANTS, scratch):
-                sizes[view.region] = max(sizes[view.region], recorder.memories[view.region].size_bytes)
-    sizes[VALUES] = total - beyond + _ALIGNMENT
+    for region, (low, high, owners) in spans.items():
+        sizes[region] = owners * (high - low)
     sizes.append(beyond)
     return Prepared(segments, sizes, bytes(recorder.constants) or bytes(_ALIGNMENT), dict(uses))
+
+
+def _spans(ops: Sequence[Op], recorder: Recorder) -> dict[int, tuple[int, int, int]]:
+    """(first byte, the one behind the last, owners) of what is touched of scratchpads and register files."""
+    found: dict[int, tuple[int, int, int]] = {}
+    for view in (v for op in ops for v in (op.out, *op.inputs)):
+        size = recorder.owner_sizes[view.region] if view.region < len(recorder.memories) else 0
+        if size:
+            low, high, last = recorder.inside(view)
+            start, end, owners = found.get(view.region, (low, high, 0))
+            found[view.region] = min(start, low), max(end, high), max(owners, last + 1)
+    return {
+        k: (a // _ALIGNMENT * _ALIGNMENT, -(-b // _ALIGNMENT) * _ALIGNMENT, n)
+        for k, (a, b, n) in found.items()
+    }
+
+
+def _moved_together(view: View, size: int, low: int, high: int) -> View:
+    """The view of memories of `size` bytes of which only those from `low` to `high` are kept."""
+    strides = tuple(s // size * (high - low) if s % size == 0 else s for s in view.strides)
+    offset = view.offset // size * (high - low) + view.offset % size - low
+    return View(view.region, offset, view.shape, strides, view.dtype)
 
 
 def _needed(ops: Sequence[Op]) -> list[int]:
@@ -158,10 +183,7 @@ def _row(op: Op, views: tuple[View, ...], values: tuple[int | None, ...]) -> Row
     if op.function not in FUNCTIONS:
         return None
     out, *inputs = views
-    if op.function == "move":
-        assert op.copied is not None
-        dims = op.copied.dims
-    elif op.function.startswith("row_"):
+    if op.function.startswith("row_"):
         found = _rows(out, inputs[0])
         is_fit = found is not None and len(found) <= DIMS
         return Row(op.function, found, views, values) if found is not None and is_fit else None

@@ -201,6 +201,11 @@ class Recorder:
         step, width = columns(inner_dims, view.dtype.itemsize)
         return _Write(op, inner_low, inner_high, first, last, is_whole, step, width, dims)
 
+    def inside(self, view: View) -> tuple[int, int, int]:
+        """(first byte, the one behind the last, last owner) of a view in the memory of its owners."""
+        extent = self._extent(view, 0)
+        return extent.low, extent.high, extent.last_owner
+
     def is_unchanged(self, view: View, since: int, until: int | None = None) -> bool:
         """Whether no op after `since`, and before `until`, writes to the bytes of a view."""
         if view.region in (VALUES, CONSTANTS):

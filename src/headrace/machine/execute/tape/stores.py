@@ -1,4 +1,4 @@
-"""Results written to device memory at once, where a tape would write them elsewhere and copy them."""
+"""Results written where they go at once, where a tape would write them elsewhere and copy them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from bisect import bisect_left, bisect_right
 from dataclasses import replace
 from math import prod
 
-from headrace.machine.execute.tape.record import DEVICE, VALUES, Op, Recorder
+from headrace.machine.execute.tape.record import VALUES, Op, Recorder
 from headrace.machine.execute.tape.views import View
 
 
 def direct(recorder: Recorder, ops: dict[int, Op], functions: frozenset[str]) -> dict[int, Op]:
-    """The ops without the copies to device memory that the op before them can write itself.
+    """The ops without the copies to memory that the op before them can write itself.
 
     `functions`: those that may write anywhere, element by element.
     """
@@ -21,7 +21,7 @@ def direct(recorder: Recorder, ops: dict[int, Op], functions: frozenset[str]) ->
             users[need] = users.get(need, 0) + 1
     out, numbers = dict(ops), list(ops)
     for number, op in ops.items():
-        if op.function != "move" or op.out.region != DEVICE or op.inputs[0].region != VALUES:
+        if op.function != "move" or op.out.region == VALUES or op.inputs[0].region != VALUES:
             continue
         if len(op.needs) != 1 or users[op.needs[0]] != 1:
             continue

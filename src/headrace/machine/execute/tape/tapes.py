@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headrace.machine.execute.access import NotUniform
-from headrace.machine.execute.arenas import borrow, give_back
+from headrace.machine.execute.arenas import borrow, drop, give_back
 from headrace.machine.execute.tape.views import NotRecordable
 from headrace.machine.image import Image
 from headrace.numbers.memory import Memory
@@ -65,6 +65,7 @@ def played(image: Image, memory: Memory, scalars: dict[str, Any]) -> bool:
                 tapes.found.clear()
                 return False
             tapes.found[key] = player
+            drop()
     player.play()
     return True
 
