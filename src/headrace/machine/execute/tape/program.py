@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.machine.execute.tape.fused import fused
 from headrace.machine.execute.tape.groups import DIMS, Row, grouped
 from headrace.machine.execute.tape.products import folded
 from headrace.machine.execute.tape.record import CONSTANTS, DEVICE, VALUES, Kernel, Op, Recorder
@@ -27,6 +28,7 @@ FUNCTIONS = {
             "add_f32", "sub_f32", "mul_f32", "div_f32", "max_f32", "min_f32",
             "add_f16", "sub_f16", "mul_f16", "div_f16", "max_f16", "min_f16",
             "rsqrt", "sqrt", "reciprocal", "sigmoid", "tanh", "abs",
+            "add_narrow", "sub_narrow", "mul_narrow", "div_narrow", "max_narrow", "min_narrow", "sub_exp",
         )
     )
 }  # fmt: skip
@@ -62,7 +64,7 @@ class Prepared:
 
 def prepare(recorder: Recorder) -> Prepared | None:
     """The tape of a recorded run; None if it takes too much memory."""
-    ops = direct(recorder, folded(recorder, _needed(recorder.ops)), _FREE)
+    ops = direct(recorder, fused(recorder, folded(recorder, _needed(recorder.ops))), _FREE)
     places, total = _placed(ops, recorder)
     scratch = len(recorder.memories)
     plain: list[Op] = []

@@ -25,6 +25,7 @@ from headrace.machine.execute.tape.views import (
     View,
     columns,
     joint,
+    merged,
     paired,
     spread,
     through,
@@ -278,12 +279,15 @@ class Recorder:
         views = tuple(v for v, _ in found)
         needs = tuple({op for _, ops in found for op in ops})
         if key is not None:
-            known = self._known.get((key, function, views, out.shape, out.dtype))
+            what: tuple[Any, ...] = (key, function, _elements(views, out), out.dtype)
+            if function.startswith("row_"):
+                what = (key, function, views, out.shape, out.dtype)
+            known = self._known.get(what)
             if known is not None and all(self.is_unchanged(v, known[0]) for v in views):
                 self._value_starts.pop()
                 self._value_ops.pop()
-                return known[1]
-            self._known[key, function, views, out.shape, out.dtype] = len(self.ops), out
+                return known[1].reshape(out.shape)
+            self._known[what] = len(self.ops), out
         copied = paired(target, views[0]) if function == "move" else None
         self.append(Op(function, target, views, needs, kernel, copied))
         return out
@@ -349,6 +353,11 @@ class RecordedAccess(Access):
         if any(v.size == 0 for v in views):
             raise NotRecordable
         return views, is_joint
+
+
+def _elements(views: Sequence[View], out: Array) -> tuple[Any, ...]:
+    """What views enumerate, in whatever shape: `out.size` elements each."""
+    return out.size, *((v.region, v.offset, merged(v.shape, [v.strides]), v.dtype) for v in views)
 
 
 def lead_of(arrays: Sequence[Array]) -> tuple[int, ...]:

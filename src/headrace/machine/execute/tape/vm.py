@@ -178,6 +178,44 @@ def _binary_f16(f: Any) -> Any:
     return loop
 
 
+def _binary_narrow(f: Any) -> Any:
+    """The loop of a function of two f32 operands, either of which may be one element, with an f16 result."""
+
+    @numba.njit(error_model="numpy")
+    def loop(o: int, a: int, b: int, n: int, sa: int, sb: int) -> None:
+        out = _u16(o, n)
+        if sa != 0 and sb != 0:
+            x, y = _f32(a, n), _f32(b, n)
+            for k in range(n):
+                out[k] = _truncate(f(x[k], y[k]))
+        elif sa != 0:
+            x, y0 = _f32(a, n), _f32(b, 1)[0]
+            for k in range(n):
+                out[k] = _truncate(f(x[k], y0))
+        elif sb != 0:
+            x0, y = _f32(a, 1)[0], _f32(b, n)
+            for k in range(n):
+                out[k] = _truncate(f(x0, y[k]))
+        else:
+            z = _truncate(f(_f32(a, 1)[0], _f32(b, 1)[0]))
+            for k in range(n):
+                out[k] = z
+
+    return loop
+
+
+@numba.njit(error_model="numpy")
+def _sub_then_exp(a: Any, b: Any) -> Any:
+    return _exp_f32(a - b)
+
+
+_add_narrow = _binary_narrow(_add)
+_sub_narrow = _binary_narrow(_sub)
+_mul_narrow = _binary_narrow(_mul)
+_div_narrow = _binary_narrow(_div)
+_max_narrow = _binary_narrow(_max)
+_min_narrow = _binary_narrow(_min)
+_sub_exp = _binary_f32(_sub_then_exp)
 _add_f32 = _binary_f32(_add)
 _sub_f32 = _binary_f32(_sub)
 _mul_f32 = _binary_f32(_mul)
@@ -372,6 +410,20 @@ def _step(f: int, o: int, a: int, b: int, n: int, sa: int, sb: int) -> None:
         _tanh_loop(o, a, n)
     elif f == 24:
         _abs_loop(o, a, n)
+    elif f == 25:
+        _add_narrow(o, a, b, n, sa, sb)
+    elif f == 26:
+        _sub_narrow(o, a, b, n, sa, sb)
+    elif f == 27:
+        _mul_narrow(o, a, b, n, sa, sb)
+    elif f == 28:
+        _div_narrow(o, a, b, n, sa, sb)
+    elif f == 29:
+        _max_narrow(o, a, b, n, sa, sb)
+    elif f == 30:
+        _min_narrow(o, a, b, n, sa, sb)
+    elif f == 31:
+        _sub_exp(o, a, b, n, sa, sb)
 
 
 def _play(table: Any, groups: Any) -> None:
