@@ -102,7 +102,7 @@ def _tanh(x: Any) -> Any:
     series = series * s - 17.0 / 315.0
     series = series * s + 2.0 / 15.0
     series = series * s - 1.0 / 3.0
-    near = v + v * s * series
+    near = v * (1.0 + s * series)
     y = near if abs(v) < 0.1 else far
     return np.float32(v if v != v else y)
 

@@ -1,0 +1,62 @@
+"""Every function of the compiled machine gives what the engine's function gives, special values included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headrace.machine.execute.arithmetic import binary, unary
+from headrace.machine.execute.tape.program import FUNCTIONS, Player, prepare
+from headrace.machine.execute.tape.record import DEVICE, Recorder
+from headrace.numbers.dtypes import numpy_dtype
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, 65504.0, 3e38, 88.8, -104.0, 0.099, -0.1]
+UNARY = {"exp", "neg", "rsqrt", "sqrt", "reciprocal", "sigmoid", "tanh", "abs"}
+ENGINE = {"neg": "negf", "abs": "absf"}
+LANES = 512
+
+
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if n not in ("move", "row_max", "row_sum")])
+@pytest.mark.parametrize("shape", ["both", "first", "second"])
+def test_a_function_of_the_tape_is_that_of_the_engine(name: str, shape: str) -> None:
+    kind = "f16" if name.endswith("f16") or name == "widen" else "f32"
+    result = "f16" if name.endswith(("f16", "narrow")) else "f32"
+    count = 1 if name in UNARY or name in ("widen", "narrow") else 2
+    rng = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        values = [np.concatenate([SPECIAL, rng.standard_normal(LANES - len(SPECIAL)) * 4]) for _ in range(2)]
+        given = [rng.permutation(v).astype(numpy_dtype(kind)).reshape(1, LANES) for v in values][:count]
+    for k, single in enumerate(("second", "first")):
+        if count == 2 and shape == single:
+            given[1 - k] = np.broadcast_to(given[1 - k][:, :1], (1, LANES))
+    recorder, real = Recorder(1 << 16, 64, 64, {}), np.zeros(1 << 16, np.uint8)
+    inputs = []
+    for k, x in enumerate(given):
+        np.ndarray(x.shape, x.dtype, real, 4096 * k, x.strides)[...] = x
+        inputs.append(np.ndarray(x.shape, x.dtype, recorder.memories[DEVICE].bytes, 4096 * k, x.strides))
+    out = recorder.add(name, recorder.new((1, LANES), numpy_dtype(result)), inputs, None, ())
+    goal = np.ndarray((1, LANES), numpy_dtype(result), recorder.memories[DEVICE].bytes, 16384)
+    recorder.add("move", goal, [out])
+    prepared = prepare(recorder)
+    assert prepared is not None
+    Player(prepared, real).play()
+    found = np.ndarray((1, LANES), numpy_dtype(result), real, 16384)
+    with np.errstate(all="ignore"):
+        wanted = _of_the_engine(name, given, kind)
+    bits = f"u{found.dtype.itemsize}"
+    same = (found.view(bits) == wanted.view(bits)) | (np.isnan(found) & np.isnan(wanted))
+    assert same.all(), (found[~same], wanted[~same])
+
+
+def _of_the_engine(name: str, given: list[Any], kind: str) -> Any:
+    if name in ("widen", "narrow"):
+        return given[0].astype(np.float32 if name == "widen" else np.float16)
+    if name == "sub_exp":
+        return unary("exp", binary("sub", *given, kind), kind)
+    if name in UNARY:
+        return unary(ENGINE.get(name, name), given[0], kind)
+    function, _, rounded = name.partition("_")
+    found = binary({"div": "divf"}.get(function, function), *given, kind)
+    return found.astype(np.float16) if rounded == "narrow" else found
