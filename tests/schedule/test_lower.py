@@ -169,6 +169,22 @@ def test_lane_numbers_and_row_numbers_enter_a_step() -> None:
     np.testing.assert_array_equal(found, 3 * (np.arange(4)[:, None] + np.arange(50)))
 
 
+def test_lane_numbers_meet_constants_of_type_index() -> None:
+    x, y = Rows("x", "f16", 50), Rows("y", "i32", 50)
+    body = """
+    %lane = linalg.index 0 : index
+    %seven = arith.constant 7 : index
+    %whole = arith.floordivsi %lane, %seven : index
+    %back = arith.muli %whole, %seven : index
+    %rest = arith.subi %lane, %back : index
+    %c = arith.cmpi ult, %rest, %seven : index
+    %i = arith.index_cast %rest : index to i32
+    %t = arith.select %c, %i, %i : i32"""
+    step = generic("y_row", [("%x_row", x.tensor)], y.tensor, body, "%t")
+    found = run(program(4, [x], [y], step), {"x": random(4, 50)}, "spyre-1core")["y"]
+    np.testing.assert_array_equal(found, np.tile(np.arange(50) % 7, (4, 1)))
+
+
 SOFTMAX = """
 %ninf = arith.constant 0xFC00 : f16
 %zero = arith.constant 0.0 : f32

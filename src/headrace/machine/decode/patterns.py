@@ -36,10 +36,6 @@ _CASTS = (
 """Functions whose operands may have another type than the result."""
 
 
-_COUNTS = {"i32", "i64", "index"}
-"""Types that may meet in a comparison: the scheduler narrows indices to i32 where their range allows it."""
-
-
 def expect_alike(op: Operation, function: str, operands: Sequence[Value], result: Value) -> None:
     """A fault unless an element-wise op has as many lanes everywhere, and types that go together."""
     wrong = [v for v in operands if v.lanes != result.lanes]
@@ -52,8 +48,6 @@ def expect_alike(op: Operation, function: str, operands: Sequence[Value], result
         "element_wise_compare", "cmpi", "cmpf"
     )  # fmt: skip
     types = {v.dtype for v in values} | (set() if is_compare else {result.dtype})
-    if is_compare and types <= _COUNTS:
-        types = set()
     if len(types) > 1 and not all(is_float(t) for t in types):
         fault(op, f"types {' and '.join(sorted(types))} in one op")
     if len(operands) == 1 and function not in _ON_INTEGERS and not is_float(result.dtype):

@@ -78,7 +78,7 @@ class Step:
     def constant(self, op: Any) -> None:
         """A number, or a tensor of numbers."""
         value, kind = op.value, op.results[0].type
-        dtype = element_type(kind)
+        dtype = element(element_type(kind))
         if hasattr(value, "get_values") or hasattr(value, "is_splat"):
             self.values[op.results[0]] = self._dense(value, tensor_shape(kind)[0], dtype)
         else:
