@@ -73,13 +73,25 @@ def run_on_host(op: Any, *args: Any, **keywords: Any) -> Any:
             return value
         return aliases[id(value)][1] if id(value) in aliases else to_device(value)
 
-    host_args, host_keywords = pytree.tree_map(to_host, (args, keywords))
+    host_args, host_keywords = pytree.tree_map(to_host, (_with_tensors(op, args), keywords))
     result = op(*host_args, **host_keywords)
     if op._schema.is_mutable:
         for alias, original, before in aliases.values():
             if _shape_and_place(alias) != before:
                 _follow_resize(alias, original)
     return pytree.tree_map(back, result)
+
+
+def _with_tensors(op: Any, args: Sequence[Any]) -> list[Any]:
+    """The arguments with numbers in place of tensors (the dispatcher hands a scalar operand on as one) as
+    tensors of the type the number gives the result.
+    """
+    tensors = [x for x in args if isinstance(x, torch.Tensor)]
+    given = list(args)
+    for k, (value, formal) in enumerate(zip(args, op._schema.arguments, strict=False)):
+        if isinstance(value, bool | int | float) and isinstance(formal.type, torch.TensorType) and tensors:
+            given[k] = torch.tensor(value, dtype=torch.result_type(tensors[0], value))
+    return given
 
 
 def _refuse_mixed_devices(op: Any, args: Any, keywords: Any) -> None:

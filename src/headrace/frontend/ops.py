@@ -34,7 +34,7 @@ POINTWISE = frozenset(
     round rsqrt rsub sigmoid sign silu sin softplus sqrt square sub tanh tril triu trunc where _to_copy
     convert_element_type lift_fresh_copy arange full full_like iota ones ones_like scalar_tensor zeros
     zeros_like new_full new_zeros new_ones eye empty empty_like empty_strided empty_permuted new_empty
-    new_empty_strided
+    new_empty_strided __lshift__ __rshift__ bitwise_left_shift bitwise_right_shift
     """.split()
 )
 REDUCTIONS = frozenset(
@@ -87,6 +87,7 @@ MOST_SCATTER_STEPS = 2**26
 """Elements times indices of an accumulating scatter that runs natively."""
 
 LIMITS = {
+    "avg_pool2d": "windows that reach into the padding",
     "sort": f"rows of more than {LONGEST_SORT} elements",
     "topk": f"rows of more than {LONGEST_SORT} elements",
     "scatter_add": f"elements × indices above {MOST_SCATTER_STEPS}",

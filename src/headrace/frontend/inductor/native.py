@@ -18,7 +18,7 @@ from torch._inductor import graph as inductor_graph
 from torch.utils import _pytree as pytree
 
 from headrace.frontend.memory import NAME
-from headrace.frontend.ops import ANY_DTYPE, DTYPES, LONGEST_SORT, MOST_SCATTER_STEPS, is_native
+from headrace.frontend.ops import ANY_DTYPE, DTYPES, LONGEST_SORT, MOST_SCATTER_STEPS, VIEWS, is_native
 from headrace.ir.diagnostics import HeadraceError
 
 
@@ -85,8 +85,25 @@ def obstacle(node: torch.fx.Node) -> str | None:
         return too_large
     if name in ANY_DTYPE:
         return None
-    foreign = sorted({str(x.dtype).removeprefix("torch.") for x in _tensors(node) if x.dtype not in DTYPES})
+    computed = [
+        x for own in (node, *node.all_input_nodes) if not _numbers_positions(own) for x in _values(own)
+    ]
+    foreign = sorted({str(x.dtype).removeprefix("torch.") for x in computed if x.dtype not in DTYPES})
     return f"no native arithmetic in {', '.join(foreign)}" if foreign else None
+
+
+def _numbers_positions(node: torch.fx.Node) -> bool:
+    """Whether a node only numbers positions (in any integer type, as `eye` does): such values are not
+    stored.
+    """
+    if node.target is torch.ops.prims.iota.default:
+        return True
+    is_view = isinstance(node.target, torch._ops.OpOverload) and _name(node) in VIEWS
+    return is_view and all(map(_numbers_positions, node.all_input_nodes))
+
+
+def _name(node: torch.fx.Node) -> str:
+    return str(node.target._schema.name).split("::")[1]  # type: ignore[union-attr]
 
 
 def _too_large(name: str, node: torch.fx.Node) -> str | None:
@@ -126,6 +143,9 @@ def _is_on_device(node: torch.fx.Node) -> bool:
 
 def _tensors(node: torch.fx.Node) -> list[Any]:
     """Fake tensors of the operands and results."""
-    values = [node.meta.get("val")]
-    values += [arg.meta.get("val") for arg in node.all_input_nodes]
-    return [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, torch.Tensor)]
+    return [x for own in (node, *node.all_input_nodes) for x in _values(own)]
+
+
+def _values(node: torch.fx.Node) -> list[Any]:
+    """Fake tensors of a node's results."""
+    return [x for x in pytree.tree_leaves(node.meta.get("val")) if isinstance(x, torch.Tensor)]

@@ -155,7 +155,10 @@ class Recorder(DefaultHandler):  # type: ignore[misc]
         return self._emit("constant", value, dtype_name(dtype))
 
     def index_expr(self, expr: sympy.Expr, dtype: torch.dtype) -> str:
-        return self._emit("index_expr", self.kernel.text(expr), dtype_name(dtype))
+        is_narrow = (
+            not dtype.is_floating_point and dtype.itemsize < 4
+        )  # positions are counted in i32 at least
+        return self._emit("index_expr", self.kernel.text(expr), "int32" if is_narrow else dtype_name(dtype))
 
     def value_expr(self, expr: sympy.Expr, dtype: torch.dtype) -> str:
         return self._emit("value_expr", self.kernel.text(expr), dtype_name(dtype))

@@ -42,6 +42,8 @@ def reduced(
     kind: str, like: Any, body: Lowering, ranges: Sequence[Any], reduced: Sequence[Any], dtype: Any
 ) -> Any:
     """A buffer of `ranges`, each element the fold over `reduced` of `body(index, reduced index)`."""
+    if kind == "dot" and any(n == 0 for n in reduced):
+        kind = "sum"  # of nothing, which Inductor knows to be 0
     result = ir.Reduction.create(
         device=like.get_device(),
         dst_dtype=dtype,

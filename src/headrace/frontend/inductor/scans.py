@@ -10,6 +10,7 @@ import torch
 from torch._inductor import lowering
 from torch._inductor.virtualized import ops
 
+from headrace.frontend.inductor.accumulate import pointwise
 from headrace.frontend.inductor.reductions import Lowering, is_static, lowered, position, realized, reduced
 
 aten = torch.ops.aten
@@ -70,4 +71,5 @@ def _blocked(kind: str, x: Any, dim: int, n: int, is_exclusive: bool) -> Any:
     combine = aten.mul.Tensor if kind == "prod" else aten.add.Tensor
     joined = lowered(combine, inside, before)
     flat = lowered(aten.view.default, joined, [*size[:dim], rows * width, *size[dim + 1 :]])
-    return lowered(aten.slice.Tensor, flat, dim, 0, n)
+    row = lowered(aten.slice.Tensor, flat, dim, 0, n)
+    return pointwise(row, row.make_loader())  # rows as long as the result's, without the padding

@@ -46,6 +46,7 @@ INTEGER_BINARY = {
     "bitwise_right_shift": "arith.shrsi",
     "lshift": "arith.shli",
     "rshift": "arith.shrsi",
+    "dot": "arith.muli",
 }
 LOGICAL = {"logical_and": "arith.andi", "logical_or": "arith.ori", "logical_xor": "arith.xori"}
 FLOAT_UNARY = {
@@ -229,8 +230,9 @@ def _remainder(c: Code, a: Typed, b: Typed) -> Typed:
 
 
 def _sign(c: Code, x: Typed) -> Typed:
+    """1, -1, or 0 for zeros and NaN."""
     zero, one, minus = c.constant(0, x[1]), c.constant(1, x[1]), c.constant(-1, x[1])
-    return c.select(c.compare("gt", x, zero), one, c.select(c.compare("lt", x, zero), minus, x))
+    return c.select(c.compare("gt", x, zero), one, c.select(c.compare("lt", x, zero), minus, zero))
 
 
 def _integer_or(float_op: str, build: Callable[[Code, Typed], Typed]) -> Callable[[Code, Typed], Typed]:
