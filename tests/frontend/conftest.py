@@ -9,7 +9,7 @@ import copy
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,7 @@ from torch.utils import _pytree as pytree
 
 import headrace
 from headrace.frontend import launcher, session
-
-from .loop_interpreter import interpret
+from headrace.frontend.host.interpreter import interpret
 
 _CACHE = tempfile.mkdtemp(prefix="headrace-inductor-")
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = _CACHE  # graphs cached by another checkout name its files
@@ -38,11 +37,17 @@ def restore_fallback_mode() -> Iterator[None]:
     session.set_fallback(before)
 
 
+def oracle(kernel: launcher.LoopKernel, arguments: Sequence[torch.Tensor]) -> tuple[None, None]:
+    """An engine that runs a kernel's loop program on the host."""
+    interpret(kernel.program, arguments)
+    return None, None
+
+
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     """What runs the kernels: the loop interpreter ("oracle") or the whole path through the machine."""
     if request.param == "oracle":
-        with launcher.engine_override(interpret):
+        with launcher.engine_override(oracle):
             yield request.param
     else:
         with headrace.use(engine=request.param):
@@ -92,9 +97,12 @@ def compare(
     with torch.no_grad(), headrace.record() as recording:
         for arguments in (args, *more):
             placed = to("headrace", arguments)
-            results = [x.cpu() for x in tensors(compiled(*placed))]
-            for expected, actual in zip(tensors(function(*arguments)), results, strict=True):
-                assert expected.stride() == actual.stride() or not expected.numel()
+            on_device = tensors(compiled(*placed))
+            results = [x.cpu() for x in on_device]
+            for expected, device, actual in zip(
+                tensors(function(*arguments)), on_device, results, strict=True
+            ):
+                assert expected.stride() == device.stride() or not expected.numel()
                 bound = tolerance or TOLERANCES.get(expected.dtype, 1e-6)
                 torch.testing.assert_close(actual, expected, rtol=bound, atol=bound, equal_nan=True)
     return Compared(results, recording)

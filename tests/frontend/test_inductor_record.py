@@ -307,11 +307,11 @@ def test_the_values_of_native_operators_come_from_the_machine(monkeypatch: pytes
 SCRIPT = """
 import sys, torch, headrace
 sys.path.insert(0, {tests!r})
-from frontend.loop_interpreter import interpret
+from frontend.conftest import oracle
 from headrace.frontend import launcher
 from torch._dynamo.utils import counters
 x = torch.arange(12.).reshape(3, 4).to("headrace")
-with launcher.engine_override(interpret), headrace.record() as recording:
+with launcher.engine_override(oracle), headrace.record() as recording:
     y = torch.compile(lambda x: torch.softmax(x, -1))(x)
 torch.testing.assert_close(y.cpu(), torch.softmax(x.cpu(), -1))
 print(counters["inductor"]["fxgraph_cache_hit"], recording.launches[0].kernel, recording.graphs[0].facts.name)

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from headrace.arch.device import Device
+from headrace.frontend import session
 from headrace.frontend.compile import loop_program_to_ktir
+from headrace.frontend.host.interpreter import interpret as interpret_loops
 from headrace.frontend.lower.kernel import KernelText
 from headrace.frontend.memory import BASE
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.numbers.dtypes import itemsize
 from headrace.runtime.compiler import Options, compile_kernel
 from headrace.runtime.kernel import Kernel
 from headrace.runtime.memory import device_memory
 from headrace.runtime.program import Program, Run
-from headrace.runtime.selection import selection
+from headrace.runtime.selection import Selection, selection
 
 
 @dataclass(frozen=True)
@@ -70,12 +75,45 @@ def compiled_kernel(loop_program: Mapping[str, Any], device: Device) -> Compiled
         return _compiled[key]
 
 
-def run_kernel(kernel: Any, tensors: Sequence[torch.Tensor]) -> tuple[CompiledKernel, Run]:
-    """Runs a recorded kernel (a `LoopKernel`) on device tensors with the selected engine and device."""
+def compiled_or_refused(loop_program: Mapping[str, Any], chosen: Selection) -> CompiledKernel | HeadraceError:
+    """The kernel of a loop program, ready to launch on the selected engine; why there is none otherwise."""
+    try:
+        compiled = compiled_kernel(loop_program, chosen.device)
+        if chosen.engine == "machine":
+            compiled.program.image  # noqa: B018  the launch takes it from here
+        return compiled
+    except HeadraceError as error:
+        return error
+    except Exception as error:  # a fault of ours must not stop the user's program
+        return internal_error(error)
+
+
+def internal_error(error: Exception) -> HeadraceError:
+    """A fault of the compiler as the reason of a fallback."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(frame.filename).name}:{frame.lineno}"
+    text = f"{type(error).__name__}: {error}".split("\n")[0]
+    hint = "please report it; this kernel runs on the host"
+    return HeadraceError(
+        Diagnostic(f"a fault of the compiler: {text} ({place})", op="loop program", hint=hint)
+    )
+
+
+def run_kernel(kernel: Any, tensors: Sequence[torch.Tensor]) -> tuple[CompiledKernel, Run] | None:
+    """Runs a recorded kernel (a `LoopKernel`) on device tensors with the selected engine and device.
+
+    None when it cannot be compiled for them: its loops ran on the host instead (HeadraceError in fallback
+    mode "error").
+    """
     chosen = selection()
-    compiled = kernel.compiled.get(chosen.device.sha256)
+    key = (chosen.device.sha256, chosen.engine)
+    compiled = kernel.compiled.get(key)
     if compiled is None:
-        compiled = kernel.compiled[chosen.device.sha256] = compiled_kernel(kernel.program, chosen.device)
+        compiled = kernel.compiled[key] = compiled_or_refused(kernel.program, chosen)
+    if isinstance(compiled, HeadraceError):
+        session.note_host_kernel(kernel.name, kernel.source, kernel.operators, compiled)
+        interpret_loops(kernel.program, tensors)
+        return None
     names = [name for name, _, _ in kernel.program["args"]]
     addresses = {name: int(t.data_ptr()) - BASE for name, t in zip(names, tensors, strict=True)}
     memory = device_memory()

@@ -15,9 +15,9 @@ from headrace.frontend import session
 from headrace.frontend.memory import is_device_tensor, to_device
 from headrace.frontend.sizes import with_sizes
 
-Engine = Callable[["LoopKernel", Sequence[torch.Tensor]], tuple[Any, Any]]
+Engine = Callable[["LoopKernel", Sequence[torch.Tensor]], tuple[Any, Any] | None]
 """Runs a kernel on device tensors; returns what was compiled (or None) and the result of the run (or
-None).
+None); None alone when it left the kernel to the host.
 """
 
 
@@ -54,10 +54,9 @@ class LoopKernel:
 
     def launch(self, tensors: Sequence[torch.Tensor]) -> None:
         """Runs the kernel (which has no dynamic sizes) on device tensors and notes it in the recordings."""
-        compiled, run = _engine()(self, tensors)
-        session.note_launch(
-            session.Launch(self.name, self.source, self.operators, self.program, compiled, run)
-        )
+        done = _engine()(self, tensors)
+        if done is not None:
+            session.note_launch(session.Launch(self.name, self.source, self.operators, self.program, *done))
 
 
 def _written(program: dict[str, Any], tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:

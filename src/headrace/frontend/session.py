@@ -76,12 +76,16 @@ class Launch:
 
 @dataclass
 class GraphRecord:
-    """A compiled graph that ran while recording: its facts, how often it ran, its launches in order."""
+    """A compiled graph that ran while recording: its facts, how often it ran, its launches in order.
+
+    `fallback_ops` counts what ran on the host, `fallback_reasons` says why, by operator.
+    """
 
     facts: GraphFacts
     calls: int = 0
     launches: list[Launch] = field(default_factory=list)
     fallback_ops: Counter[str] = field(default_factory=Counter)
+    fallback_reasons: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -106,6 +110,11 @@ class Recording:
     def fallback_ops(self) -> Counter[str]:
         """Operators of compiled graphs that ran on the host, by name."""
         return sum((graph.fallback_ops for graph in self.graphs), Counter())
+
+    @property
+    def fallback_reasons(self) -> dict[str, str]:
+        """Why the operators of `fallback_ops` ran there, by name."""
+        return {op: why for graph in self.graphs for op, why in graph.fallback_reasons.items()}
 
     def graph(self, facts: GraphFacts) -> GraphRecord:
         """The record of the graph with these facts, made when it is new."""
@@ -158,6 +167,7 @@ def inside_graph(facts: GraphFacts) -> Iterator[None]:
         record = recording.graph(facts)
         record.calls += 1
         record.fallback_ops.update(facts.host_ops)
+        record.fallback_reasons.update((name, facts.why(name)) for name in facts.host_ops)
     try:
         yield
     finally:
@@ -200,6 +210,30 @@ def note_launch(launch: Launch) -> None:
         recording.graph(facts).launches.append(launch)
 
 
+def note_host_kernel(name: str, source: str, operators: Sequence[str], problem: HeadraceError) -> None:
+    """Counts the operators of a kernel that cannot be compiled for the sizes of this call and runs on the
+    host.
+
+    HeadraceError in mode "error"; in mode "warn" it is warned about once in a process.
+    """
+    reason = "; ".join(dict.fromkeys(found.message for found in problem.diagnostics))
+    what = f"{name} cannot be compiled for the sizes of this call: {reason}"
+    if _mode == "error":
+        message = f'{what}; and set_fallback is "error"'
+        raise HeadraceError(
+            Diagnostic(message, Location(*_file_and_line(source)), ", ".join(operators), _HINT)
+        )
+    facts = _place.graph or GraphFacts("outside any graph")
+    for recording in _recordings:
+        record = recording.graph(facts)
+        for operator in operators or (name,):
+            record.fallback_ops[operator] += 1
+            record.fallback_reasons[operator] = what
+    if _mode == "warn" and name not in _warned:
+        _warned.add(name)
+        warnings.warn(f"headrace: {what}; it runs on the host ({source})", stacklevel=5)
+
+
 def note_transfer() -> None:
     """Counts a copy between host and device."""
     for recording in _recordings:
@@ -226,6 +260,10 @@ def note_host_op(name: str) -> None:
         return
     for recording in _recordings:
         (recording.graph(facts).fallback_ops if facts else recording.eager_ops)[name] += 1
+        if facts:
+            recording.graph(facts).fallback_reasons.setdefault(
+                name, "called by the graph outside its kernels"
+            )
     if facts and _mode == "warn" and name not in _warned:
         _warned.add(name)
         warnings.warn(f"headrace: {name} is not native and runs on the host (in {facts.name})", stacklevel=3)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch._inductor.virtualized import V
@@ -16,7 +14,7 @@ from headrace.frontend.inductor.facts import is_operator, operator_name, source_
 from headrace.frontend.inductor.record import program_text
 from headrace.frontend.ops import MOVEMENT
 from headrace.frontend.sizes import with_sizes
-from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.ir.diagnostics import HeadraceError
 from headrace.runtime.selection import selection
 
 SILENT = MOVEMENT | {"clone", "full", "iota", "convert_element_type", "to_copy", "unsafe_view", "copy"}
@@ -43,19 +41,15 @@ class Definition:
         """
         if self.key in V.graph.wrapper_code.src_to_kernel:
             return None
-        from headrace.frontend.engine import compiled_kernel
+        from headrace.frontend.engine import compiled_or_refused
 
         typical = [V.graph.sizevars.optimization_hint(size) for size in sizes]
         program = with_sizes(self.program, typical) if typical else self.program
-        try:
-            compiled = compiled_kernel(program, selection().device)
-            if selection().engine == "machine" and not launcher.has_override():
-                compiled.program.image  # noqa: B018  the launch takes it from here
-        except HeadraceError as error:
-            return error
-        except Exception as error:  # a fault of ours must not stop the user's program
-            return internal_error(error)
-        return None
+        chosen = selection()
+        if launcher.has_override():
+            chosen = replace(chosen, engine="reference")
+        found = compiled_or_refused(program, chosen)
+        return found if isinstance(found, HeadraceError) else None
 
     def write(self) -> str:
         """Writes the definition unless an equal one stands already; returns the name to call."""
@@ -66,17 +60,6 @@ class Definition:
             load = f"headrace_launcher.load({program_text(self.program)!r}, {facts!r})"
             wrapper.define_kernel(self.name, load, None, gpu=False)
         return str(wrapper.src_to_kernel[self.key])
-
-
-def internal_error(error: Exception) -> HeadraceError:
-    """A fault of the compiler as the reason of a fallback."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    place = f"{Path(frame.filename).name}:{frame.lineno}"
-    text = f"{type(error).__name__}: {error}".split("\n")[0]
-    hint = "please report it; this kernel runs on the host"
-    return HeadraceError(
-        Diagnostic(f"a fault of the compiler: {text} ({place})", op="loop program", hint=hint)
-    )
 
 
 def definition(program: dict[str, Any], nodes: Sequence[Any]) -> Definition:
