@@ -1,0 +1,151 @@
+"""Matrix products, convolutions, pooling, attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from .case import Case, bf16, case, f16, i32, n, quick, r
+
+MATMUL = [
+    (67, 256, 128),
+    (55, 2, 99),
+    (67, 255, 128),
+    (99, 65, 55),
+    (1, 288, 96),
+    (44, 1, 288),
+    (1, 1, 1),
+    (1, 33, 1),
+    (5, 1, 1),
+]
+CONV2D = [  # (n, c, h, w), (o, k), stride, padding, dilation, groups
+    ((1, 6, 32, 32), (8, 16), 16, 0, 1, 1),
+    ((2, 3, 9, 7), (4, 1), 1, 0, 1, 1),
+    ((2, 3, 9, 7), (4, 2), 1, 1, 1, 1),
+    ((2, 3, 9, 7), (4, 3), 2, 1, 1, 1),
+    ((1, 4, 11, 11), (6, 5), 1, 2, 1, 2),
+    ((1, 4, 11, 11), (4, 3), 1, 2, 2, 4),
+    ((1, 3, 28, 42), (5, 14), 14, 0, 1, 1),
+]
+
+
+def attend(**options: Any) -> Any:
+    return lambda q, k, v, *mask: F.scaled_dot_product_attention(q, k, v, *mask, **options)
+
+
+def heads(*shape: int, dtype: torch.dtype = torch.float32) -> list[Any]:
+    return [r(*shape, dtype=dtype), r(*shape, dtype=dtype), r(*shape, dtype=dtype)]
+
+
+CASES: dict[str, Case] = {
+    **{
+        f"matmul {m}x{k}x{w}": case(
+            torch.matmul, r(m, k), r(k, w), is_quick=(m, k, w) in ((55, 2, 99), (44, 1, 288))
+        )
+        for m, k, w in MATMUL
+    },
+    **{
+        f"matmul f16 {m}x{k}x{w}": case(torch.matmul, r(m, k, dtype=f16), r(k, w, dtype=f16))
+        for m, k, w in MATMUL
+    },
+    "matmul bf16": case(torch.matmul, r(33, 65, dtype=bf16), r(65, 9, dtype=bf16)),
+    "batched": quick(torch.matmul, r(4, 5, 17), r(4, 17, 9)),
+    "batched broadcast": case(torch.matmul, r(2, 1, 5, 17), r(3, 17, 9)),
+    "batched by a matrix": case(torch.matmul, r(4, 5, 17), r(17, 9)),
+    "vectors": case(
+        lambda a, x, y: (a @ x, y @ a, torch.dot(y, y), torch.outer(x, y)), r(5, 17), r(17), r(5)
+    ),
+    "not contiguous": quick(lambda a, b: (a.t() @ b.t(), a[::2, 1:].t() @ a[::2, 1:]), r(16, 9), r(5, 16)),
+    "addmm": case(lambda c, a, b: torch.addmm(c, a, b, alpha=0.5, beta=2), r(9), r(5, 17), r(17, 9)),
+    "whole": quick(torch.matmul, n(9, 5, 17, low=-9), n(9, 17, 7, low=-9)),
+    "whole i32": case(torch.matmul, n(9, 5, 17, low=-9, dtype=i32), n(9, 17, 7, low=-9, dtype=i32)),
+    "linear": case(lambda x, w, b: F.linear(x, w, b), r(2, 5, 17), r(9, 17), r(9)),
+    "bilinear and einsum": case(
+        lambda a, b: (
+            torch.einsum("bij,bkj->bik", a, b),
+            torch.einsum("bij,bij->b", a, a),
+            torch.einsum("bij->ji", a),
+        ),
+        r(2, 5, 7),
+        r(2, 4, 7),
+    ),
+    "empty": quick(lambda a, b: (a @ b, b.t() @ b), r(0, 5), r(5, 3)),
+    "K = 0": quick(torch.matmul, r(4, 0), r(0, 5)),
+    "chain": case(lambda a, b, c: torch.relu(a @ b) @ c + a[:, :3], r(9, 17), r(17, 8), r(8, 3)),
+    "exp of operand": case(lambda x, w: torch.exp(x) @ w, r(4, 100, dtype=f16), r(100, 64, dtype=f16)),
+    **{
+        f"conv2d {x} {w} stride {s} padding {p} dilation {d} groups {g}": case(
+            lambda x, w, b, a=(s, p, d, g): F.conv2d(x, w, b, *a),
+            r(*x),
+            r(w[0], x[1] // g, w[1], w[1]),
+            r(w[0]),
+            is_quick=s == 2,
+        )
+        for x, w, s, p, d, g in CONV2D
+    },
+    "conv2d f16": case(
+        lambda x, w: F.conv2d(x, w, padding=1), r(2, 3, 9, 7, dtype=f16), r(4, 3, 3, 3, dtype=f16)
+    ),
+    "conv1d": quick(lambda x, w, b: F.conv1d(x, w, b, padding=2), r(2, 3, 16), r(5, 3, 5), r(5)),
+    "conv1d depthwise": case(lambda x, w: F.conv1d(x, w, padding=3, groups=8), r(2, 8, 16), r(8, 1, 4)),
+    "conv3d": case(lambda x, w: F.conv3d(x, w, padding=1), r(1, 2, 4, 5, 6), r(3, 2, 3, 3, 3)),
+    "conv_transpose2d": quick(
+        lambda x, w, b: F.conv_transpose2d(x, w, b, stride=2, padding=1, output_padding=1),
+        r(1, 4, 5, 5),
+        r(4, 3, 3, 3),
+        r(3),
+    ),
+    "conv_transpose1d grouped": case(
+        lambda x, w: F.conv_transpose1d(x, w, stride=3, groups=2, dilation=2), r(2, 4, 5), r(4, 3, 3)
+    ),
+    "pooling": quick(
+        lambda x: (F.max_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 2), F.adaptive_avg_pool2d(x, 1)), r(1, 2, 9, 8)
+    ),
+    "pooling more": case(
+        lambda x: (
+            F.avg_pool2d(x, 3, 2, 1),
+            F.max_pool2d(x, 2, return_indices=True),
+            F.adaptive_avg_pool2d(x, (3, 2)),
+            F.lp_pool2d(x, 2, 2),
+        ),
+        r(1, 2, 9, 8),
+        host=("aten._adaptive_avg_pool2d", "aten.avg_pool2d"),
+    ),
+    "pooling 1d": case(lambda x: (F.max_pool1d(x, 2), F.avg_pool1d(x, 3)), r(2, 3, 12)),
+    "interpolate": case(
+        lambda x: (
+            F.interpolate(x, scale_factor=2),
+            F.interpolate(x, size=(7, 5)),
+            F.interpolate(x, scale_factor=2, mode="bilinear"),
+        ),
+        r(1, 2, 5, 6),
+    ),
+    "pixel_shuffle": case(lambda x: (F.pixel_shuffle(x, 2), F.pixel_unshuffle(x, 3)), r(1, 8, 6, 3)),
+    "attention by hand": case(
+        lambda q, k, v: (q @ k.transpose(-1, -2) / 11.3).softmax(-1) @ v, *heads(2, 4, 33, 16)
+    ),
+    "attention": case(attend(), *heads(2, 3, 33, 16)),
+    "attention causal": quick(attend(is_causal=True), *heads(1, 2, 13, 16, dtype=f16)),
+    **{f"attention causal {s}": case(attend(is_causal=True), *heads(1, 2, s, 16)) for s in (1, 13, 63, 64)},
+    "attention grouped": case(attend(enable_gqa=True), r(2, 6, 11, 16), r(2, 2, 11, 16), r(2, 2, 11, 16)),
+    "attention causal and grouped": case(
+        attend(enable_gqa=True, is_causal=True), r(2, 6, 11, 16), r(2, 2, 11, 16), r(2, 2, 11, 16)
+    ),
+    "attention with a bool mask": case(attend(), *heads(2, 3, 9, 16), lambda: torch.rand(2, 1, 9, 9) > 0.3),
+    "attention with a mask": case(attend(scale=0.2), *heads(2, 3, 9, 16), r(9, 9)),
+    "attention with one query": case(attend(), r(1, 3, 1, 16), r(1, 3, 197, 16), r(1, 3, 197, 16)),
+    "attention across": case(attend(), r(1, 3, 5, 16), r(1, 3, 19, 16), r(1, 3, 19, 8)),
+    "attention over transposed heads": case(
+        lambda x: (
+            F.scaled_dot_product_attention(*[x.view(2, 9, 3, 16).transpose(1, 2)] * 3)
+            .transpose(1, 2)
+            .reshape(2, 9, 48)
+        ),
+        r(2, 9, 48),
+    ),
+    "heads split and joined": case(
+        lambda x, w: F.linear(x.transpose(1, 2).reshape(2, 12, 32), w), r(2, 4, 12, 8), r(32, 32)
+    ),
+}
