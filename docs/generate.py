@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from legality import legality_table, settings_table
+import modeltable
 from constants import constants
 from optables import DFIR_DIALECTS, DIALECTS, beside_dfir_table, dfir_options, dfir_table, op_table
 
@@ -27,13 +28,15 @@ SLOW = ("make demo", "make test", "python -m tests.mutants")
 
 
 def main(arguments: list[str]) -> None:
-    """Rewrite README.md and docs/*.md; `--log COMMAND FILE` supplies the output of a slow command or the text
-    of a table, `--only NAME` leaves all other blocks alone.
+    """Rewrite README.md and docs/*.md; `--log COMMAND FILE` supplies the output of a slow command (or, for
+    the models, of a run of some of them) or the text of a table, `--only NAME` leaves all other blocks alone.
     """
     logs = {
         arguments[k + 1]: Path(arguments[k + 2]).read_text() for k, a in enumerate(arguments) if a == "--log"
     }
     only = {arguments[k + 1] for k, a in enumerate(arguments) if a == "--only"}
+    if modeltable.COMMAND in logs:
+        modeltable.keep(logs[modeltable.COMMAND])
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         text = page.read_text(encoding="utf-8")
 
@@ -147,6 +150,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "benchmark": benchmark,
     "native operators": native_operators,
     "operators": operators,
+    "models": modeltable.table,
     "passes": passes,
     "legality": legality_table,
     "settings": settings_table,
