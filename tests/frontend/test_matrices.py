@@ -21,7 +21,7 @@ def cases(name: str) -> Any:
     return pytest.param(name, marks=marks)
 
 
-@pytest.mark.parametrize("name", map(cases, CASES))
+@pytest.mark.parametrize("name", [cases(name) for name in CASES if CASES[name].is_compiled])
 def test_compiled_operators_agree_with_the_cpu(name: str) -> None:
     case = CASES[name]
     compared = compare(case.function, *case.arguments(), tolerance=case.tolerance, native=False)

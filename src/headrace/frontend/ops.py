@@ -48,7 +48,7 @@ CONTRACTIONS = frozenset("mm bmm addmm baddbmm convolution".split())
 INDEXED = frozenset(
     """
     embedding gather index _unsafe_index index_select index_copy index_fill index_put index_put_
-    _unsafe_index_put scatter scatter_ scatter_add scatter_reduce select_scatter
+    _unsafe_index_put _unsafe_index_put_ scatter scatter_ scatter_add scatter_reduce select_scatter
     slice_scatter diagonal_scatter as_strided_scatter
     """.split()
 )
@@ -94,6 +94,7 @@ LIMITS = {
     "scatter_reduce": f"elements × indices above {MOST_SCATTER_STEPS}; a mean; without the operand itself",
     "index_put": f"accumulating, elements × indices above {MOST_SCATTER_STEPS}; boolean masks",
     "scatter": "with a reduction of scalars",
+    "max_pool2d_with_indices": "when its indices are asked for",
 }
 """What of a native operator still runs on the host, by operator."""
 

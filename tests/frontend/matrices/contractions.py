@@ -111,7 +111,12 @@ CASES: dict[str, Case] = {
             F.lp_pool2d(x, 2, 2),
         ),
         r(1, 2, 9, 8),
-        host=("aten._adaptive_avg_pool2d", "aten.avg_pool2d"),
+        host=(
+            "aten._adaptive_avg_pool2d",
+            "aten.avg_pool2d",
+            "prims._low_memory_max_pool_with_offsets",
+            "prims._low_memory_max_pool_offsets_to_indices",
+        ),
     ),
     "pooling 1d": case(lambda x: (F.max_pool1d(x, 2), F.avg_pool1d(x, 3)), r(2, 3, 12)),
     "interpolate": case(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch._inductor import ir
+from torch._inductor import ir, lowering
 from torch._inductor.virtualized import ops
 
 from headrace.frontend.inductor.reductions import lowered, position, realized, reduced
@@ -93,6 +93,12 @@ def index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = Fa
 
     folded = reduced("sum", x, body, size, many or [1], dtype).make_loader()
     return pointwise(x, lambda place: ops.add(load_x(place), folded(place)))
+
+
+def index_put_in_place(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
+    """The same, written back to x."""
+    result = index_put(x, indices, values, accumulate)
+    return result if result is NotImplemented else lowering.mutate_to(x, result)
 
 
 def pointwise(like: Any, body: Any) -> Any:

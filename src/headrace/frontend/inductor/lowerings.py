@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch._inductor import ir
+from torch._inductor import inductor_prims, ir
 from torch._inductor.virtualized import ops
 
 from headrace.frontend.inductor import accumulate, ranks, scans
@@ -39,6 +39,8 @@ def install() -> None:
             aten.scatter_reduce.two: accumulate.scatter_reduce,
             aten.index_put.default: accumulate.index_put,
             aten._unsafe_index_put.default: accumulate.index_put,
+            aten.index_put_.default: accumulate.index_put_in_place,
+            inductor_prims._unsafe_index_put_: accumulate.index_put_in_place,
         }
     )
 

@@ -116,7 +116,9 @@ def _too_large(name: str, node: torch.fx.Node) -> str | None:
             dim = node.kwargs.get("dim", -1)
         n = values[0].shape[dim]
         return f"sorts {n} elements, more than {LONGEST_SORT}" if n > LONGEST_SORT else None
-    accumulates = name in ("index_put", "index_put_", "_unsafe_index_put") and _flag(node, 3)
+    accumulates = name in ("index_put", "index_put_", "_unsafe_index_put", "_unsafe_index_put_") and _flag(
+        node, 3
+    )
     if accumulates or name in ("scatter_add", "scatter_reduce"):
         if accumulates:
             indices = [arg.meta["val"] for arg in node.args[1] if arg is not None]
