@@ -53,7 +53,7 @@ def _torch(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], 
     return lambda x: function(torch.from_numpy(np.ascontiguousarray(x))).numpy()
 
 
-def _truncated_division(a: Any, b: Any) -> Array:
+def _truncated_division(a: Any, b: Any) -> Any:
     if np.issubdtype(np.result_type(a, b), np.floating):
         return np.trunc(np.true_divide(a, b))
     return (np.abs(a) // np.abs(b)) * np.sign(a) * np.sign(b)
