@@ -104,18 +104,17 @@ CASES: dict[str, Case] = {
         lambda x: (F.max_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 2), F.adaptive_avg_pool2d(x, 1)), r(1, 2, 9, 8)
     ),
     "pooling more": case(
-        lambda x: (
-            F.avg_pool2d(x, 3, 2, 1),
-            F.max_pool2d(x, 2, return_indices=True),
-            F.adaptive_avg_pool2d(x, (3, 2)),
-            F.lp_pool2d(x, 2, 2),
-        ),
+        lambda x: (F.avg_pool2d(x, 3, 2, 1), F.adaptive_avg_pool2d(x, (3, 2)), F.lp_pool2d(x, 2, 2)),
+        r(1, 2, 9, 8),
+        host=("aten._adaptive_avg_pool2d", "aten.avg_pool2d"),
+    ),
+    "pooling with indices": case(
+        lambda x: F.max_pool2d(x, 2, return_indices=True),
         r(1, 2, 9, 8),
         host=(
-            "aten._adaptive_avg_pool2d",
-            "aten.avg_pool2d",
-            "prims._low_memory_max_pool_with_offsets",
+            "prims._low_memory_max_pool_with_offsets",  # its offsets are int8
             "prims._low_memory_max_pool_offsets_to_indices",
+            *"aten.max_pool2d_with_indices aten.floor_divide aten.mul aten.sub aten.arange aten.add".split(),
         ),
     ),
     "pooling 1d": case(lambda x: (F.max_pool1d(x, 2), F.avg_pool1d(x, 3)), r(2, 3, 12)),
