@@ -79,7 +79,7 @@ CASES: dict[str, Case] = {
         r(5, 4),
         n(5, 8, 4),
         r(8, 4),
-        host=("aten.scatter_reduce",),
+        host=("aten.scatter_reduce_",),
     ),
     "scatter_add f16": case(
         lambda x, i, v: x.scatter_add(0, i, v), r(5, 4, dtype=f16), n(5, 8, 4), r(8, 4, dtype=f16)
