@@ -141,3 +141,16 @@ def test_the_collector_is_on_again_after_parsing():
 def test_a_large_program_prints_in_fewer_bytes_than_without_aliases():
     module = load_file(TEXTS / "roundtrip" / "attention.dfir.mlir")
     assert len(print_module(module)) < 1.2 * (TEXTS / "roundtrip" / "attention.dfir.mlir").stat().st_size
+
+
+def test_sets_that_begin_alike_are_told_apart_in_one_text_and_between_texts():
+    def sets(*bounds: int) -> list[str]:
+        lines = "\n".join(
+            f"#s{k} = affine_set<(i, j) : ((i + j)>= 0, (i)>= {n})>" for k, n in enumerate(bounds)
+        )
+        uses = ", ".join(f"s{k} = #s{k}" for k in range(len(bounds)))
+        module = parse(f"{lines}\nmodule attributes {{{uses}}} {{}}")
+        return [str(v) for _, v in sorted(module.attributes.items())]
+
+    assert len(set(sets(1, 2) + sets(3))) == 3
+    assert sets(1) == sets(1, 2)[:1]

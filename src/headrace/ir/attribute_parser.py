@@ -40,7 +40,11 @@ _TYPE = re.compile(
     r"(?:tensor|memref|vector|!\w[\w.]*+)<(?:[^<>=\-]++|-(?!>)|<(?:[^<>=\-]++|-(?!>))*+>)*+>", re.ASCII
 )
 _SCALARS = {"index": IndexType(), **{str(t): t for t in (f16, bf16, f32, i1, i8, i32, i64)}}
-_AFFINE_END = re.compile(r"\)\s*>")
+_AFFINE_END = re.compile(r"\)\s*>(?!=)")
+
+_SHARED: dict[str, Any] = {}
+"""Types and affine attributes by their text, kept from one text to the next; none of them names an alias."""
+MOST_SHARED = 10_000
 
 
 class AttributeParser(Parser):
@@ -50,7 +54,8 @@ class AttributeParser(Parser):
         super().__init__(ctx, "", file)
         self._parser_state = ParserState(FastLexer(Input(text, file)))
         self._types: dict[str, Any] = {}
-        self._affine: dict[str, Any] = {}
+        if len(_SHARED) > MOST_SHARED:
+            _SHARED.clear()
         self._aliases = Aliases(text)
 
     def refuse(self, message: str, hint: str = "", start: int | None = None) -> Any:
@@ -59,6 +64,12 @@ class AttributeParser(Parser):
         raise Fault(span, message, hint)
 
     # -- tokens (the hot path: as in xDSL, with fewer calls) -----------------------------------------------
+
+    @property
+    def pos(self) -> Any:
+        """Where the next token starts."""
+        token = self._parser_state.current_token
+        return token.start if type(token) is FastToken else token.span.start
 
     def _consume_token(self, expected_kind: Any = None) -> Any:
         state = self._parser_state
@@ -163,11 +174,12 @@ class AttributeParser(Parser):
             match = _TYPE.match(state.lexer.input.content, token.start)
             if match is not None:
                 key = match.group()
-                found = self._types.get(key)
+                known = self._types if "#" in key or "!" in key[1:] else _SHARED
+                found = known.get(key)
                 if found is None:
                     found = super().parse_optional_type()
                     if self.pos >= match.end():
-                        self._types[key] = found
+                        known[key] = found
                     return found
                 self._skip_to(match.end())
                 return found
@@ -228,7 +240,7 @@ class AttributeParser(Parser):
         content = self._parser_state.lexer.input.content
         end = _AFFINE_END.search(content, start)
         key = content[start : end.end()] if end else ""
-        found = self._affine.get(key)
+        found = _SHARED.get(key)
         if found is not None and end is not None:
             self._skip_to(end.end())
             return found
@@ -237,7 +249,8 @@ class AttributeParser(Parser):
         reader = AffineSyntax(self._parser_state)
         found = AffineMapAttr(reader.map()) if kind == "affine_map" else AffineSetAttr(reader.set())
         self.parse_characters(">", f" in {kind}")
-        self._affine[key] = found
+        if key:
+            _SHARED[key] = found
         return found
 
     def parse_affine_map(self) -> Any:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from xdsl.utils.exceptions import ParseError
-from xdsl.utils.lexer import Span, Token
+from xdsl.utils.lexer import Input, Span, Token
 from xdsl.utils.mlir_lexer import MLIRLexer
 from xdsl.utils.mlir_lexer import MLIRTokenKind as Kind
 
@@ -31,6 +31,9 @@ _MASTER = re.compile(
     re.ASCII,
 )
 
+_MARK = 2
+# By the number of the group in `_MASTER`; marks and names are told apart by what they are.
+_KINDS = (None, Kind.BARE_IDENT, None, None, Kind.INTEGER_LIT, Kind.STRING_LIT)
 
 # A complete string with escapes; the stock lexer takes exponential time when the closing quote is missing.
 _SPACE = re.compile(r"(?:\s++|//[^\n]*+)*+", re.ASCII)
@@ -61,27 +64,23 @@ class FastToken(Token[Kind, str]):
 class FastLexer(MLIRLexer):
     """The stock lexer, with the common tokens taken by `_MASTER`."""
 
+    def __init__(self, text: Input) -> None:
+        super().__init__(text)
+        self._content: str = text.content
+
     def lex(self) -> Any:
-        position = int(self.pos)  # type: ignore[has-type]
-        match = _MASTER.match(self.input.content, position)
+        position: int = self.pos  # type: ignore[has-type]
+        match = _MASTER.match(self._content, position)
         if match is None:  # floats, hexadecimal, escapes, `@name`, `...`, the end of the text
             start = self._after_space(position)
             self._check_string(start)
             self._check_name(start)
             return super().lex()
-        group = str(match.lastgroup)
-        start, end = match.span(group)
-        text = match.group(group)
-        self.pos = end
-        if group == "word":
-            kind = Kind.BARE_IDENT
-        elif group == "mark":
-            kind = _PUNCTUATION[text]
-        elif group == "name":
-            kind = _PREFIX[text[0]]
-        else:
-            kind = Kind.INTEGER_LIT if group == "digits" else Kind.STRING_LIT
-        return FastToken(kind, start, end, self.input, text)
+        group: Any = match.lastindex
+        text = match[group]
+        self.pos = end = match.end()
+        kind = _KINDS[group] or (_PUNCTUATION[text] if group == _MARK else _PREFIX[text[0]])
+        return FastToken(kind, end - len(text), end, self.input, text)
 
     def _after_space(self, position: int) -> int:
         space = _SPACE.match(self.input.content, position)

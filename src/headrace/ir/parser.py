@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 import re
+from functools import lru_cache
 from typing import Any
 
 from xdsl.context import Context
@@ -91,7 +92,7 @@ class TextParser(AttributeParser):
     def _location(self, position: int) -> FileLineColLoc:
         line = bisect.bisect_right(self._line_starts, position)
         column = position - self._line_starts[line - 1] + 1
-        return FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+        return FileLineColLoc(self._file, _number(line), _number(column))
 
     def place(self) -> int:
         """Where the innermost op that is still open begins (for errors that carry no position)."""
@@ -150,6 +151,11 @@ class TextParser(AttributeParser):
         words = [str(w.value) for w in enum_type]
         message = f"unknown word '{span.text}', expected {' or '.join(words)}"
         raise Fault(span, message, close(span.text, words))
+
+
+@lru_cache(maxsize=4096)
+def _number(value: int) -> IntAttr:
+    return IntAttr(value)
 
 
 def span_start(error: ParseError) -> int:

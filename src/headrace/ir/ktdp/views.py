@@ -109,7 +109,8 @@ class ConstructMemoryViewOp(IRDLOperation):
             result = parser.parse_type()
         properties |= {"static_sizes": static_sizes, "static_strides": static_strides}
         # Some producers leave out the memory space, which is global then, and the set: the whole box.
-        properties.setdefault("coordinate_set", _box(static_sizes))
+        if "coordinate_set" not in properties:
+            properties["coordinate_set"] = _box(static_sizes)
         return cls.build(
             operands=[offset, syntax.index_values(parser, sizes), syntax.index_values(parser, strides)],
             properties=properties,
