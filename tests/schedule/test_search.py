@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.kernels import kernel_text, single
+from benchmarks.kernels import kernel_text, single, suite_text
+from benchmarks.schedule import timed_cycles
 
 from headrace.arch.presets import device
 from headrace.ir.diagnostics import HeadraceError
@@ -49,6 +50,14 @@ def test_partial_sums_take_the_time_of_the_vector_unit_they_pass_through():
     graph = model(parse(single.gemm(512, 512, 512)), chip)
     (phase,) = search(graph, chip).classes[0].phases
     assert phase.parts["PT"] >= 512 * 512 / 64 / chip.corelets * (512 / phase.blocks["depth"])
+
+
+@pytest.mark.long
+def test_a_panel_is_predicted_as_it_runs():
+    kernel = Kernel(suite_text("gemm_2048"))
+    program = kernel.compile("spyre", scalars=default_scalars(kernel, {}))
+    assert program.plan["classes"][0]["phases"][0]["taper"]
+    assert program.plan["predicted_cycles"] == pytest.approx(timed_cycles(program), rel=0.02)
 
 
 def test_simulation_picks_the_fastest_variant_and_lists_all():

@@ -227,12 +227,13 @@ def _timeline(
     fill = first.load / steps + latency
     overlaps = plan.copies["in"] > 1
     share = _share_of_loads(space, choice)
-    total, backlog, fetched = fill, 0.0, 0.0
+    total, backlog, spare = fill, 0.0, 0.0
     work = memory = 0.0
-    for tile, count in kinds:
-        fetched = (
-            0.0  # tiles of other sizes have buffers of their own, handed over when the last of these end
-        )
+    for kind, (tile, count) in enumerate(kinds):
+        # tiles of other sizes have buffers of their own, handed over when the last of these end; but behind
+        # the tile that fills a panel loads go on while the unit works on the steps that are there
+        early = plan.copies.get("filling", 0) * first.work / steps if kind == 1 else 0.0
+        fetched = min(ahead * tile.load, early, spare)
         waiting = min(1.0, plan.copies["out"] / tile.stages)
         for number in range(min(count, 3)):
             times = count - 2 if number == 2 else 1
@@ -241,12 +242,13 @@ def _timeline(
             if overlaps and tile.load and backlog:
                 stores = backlog / (1 - share)
                 step = choice.depth / space.extent(space.roles.depth)
-                ready = (fetched + stores * share) / tile.load // step * step
-                busy += max(0.0, stores - tile.work * min(1.0, ready))
+                ready = (fetched + stores * share) / tile.load // step * step - step
+                busy += max(0.0, stores - tile.work * min(1.0, max(0.0, ready)))
             span = max(busy, missing + backlog) if overlaps else tile.work + tile.load + backlog
             held = max(0.0, tile.store * (1 - waiting) - tile.last * tile.stages)
             total += (span + held) * times
-            fetched = min(ahead * tile.load, max(0.0, span - missing - backlog))
+            spare = max(0.0, span - missing - backlog)
+            fetched = min(ahead * tile.load, spare)
             backlog = tile.store * waiting
         work += tile.work * count
         memory += (tile.load + tile.store) * count
