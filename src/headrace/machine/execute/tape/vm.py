@@ -8,7 +8,9 @@ order of NumPy's pairwise summation.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numba
 import numpy as np
@@ -17,6 +19,7 @@ from numba import carray, types
 from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
+from headrace.machine.execute import functions, half
 from headrace.machine.execute.functions import _exp_f32, _sigmoid, _tanh
 from headrace.machine.execute.half import _extend, _truncate, compiled
 
@@ -426,28 +429,38 @@ def _step(f: int, o: int, a: int, b: int, n: int, sa: int, sb: int) -> None:
         _sub_exp(o, a, b, n, sa, sb)
 
 
-def _play(table: Any, groups: Any) -> None:
-    """Runs groups of rows; those of a group, which agree in n0 and n1, take turns for every step of both."""
-    for g in range(groups.shape[0] - 1):
-        first = groups[g]
-        for i in range(table[first, 1]):
-            for j in range(table[first, 2]):
-                for r in range(first, groups[g + 1]):
-                    t = table[r]
-                    o = t[6] + i * t[7] + j * t[8]
-                    a = t[12] + i * t[13] + j * t[14]
-                    b = t[18] + i * t[19] + j * t[20]
-                    for k in range(t[3]):
-                        for m in range(t[4]):
-                            _step(
-                                t[0],
-                                o + k * t[9] + m * t[10],
-                                a + k * t[15] + m * t[16],
-                                b + k * t[21] + m * t[22],
-                                t[5],
-                                t[17],
-                                t[23],
-                            )
+def _machine(stamp: int) -> Any:
+    """The loop of the machine; the cache on disk tells those of different `stamp` apart."""
+
+    def play(table: Any, groups: Any) -> None:
+        """Runs groups of rows; those of a group, which agree in n0 and n1, take turns for every step."""
+        for g in range(groups.shape[0] - 1 if stamp >= 0 else 0):
+            first = groups[g]
+            for i in range(table[first, 1]):
+                for j in range(table[first, 2]):
+                    for r in range(first, groups[g + 1]):
+                        t = table[r]
+                        o = t[6] + i * t[7] + j * t[8]
+                        a = t[12] + i * t[13] + j * t[14]
+                        b = t[18] + i * t[19] + j * t[20]
+                        for k in range(t[3]):
+                            for m in range(t[4]):
+                                _step(
+                                    t[0],
+                                    o + k * t[9] + m * t[10],
+                                    a + k * t[15] + m * t[16],
+                                    b + k * t[21] + m * t[22],
+                                    t[5],
+                                    t[17],
+                                    t[23],
+                                )
+
+    return play
 
 
-play = compiled(_play)
+def _stamp() -> int:
+    """Of the files whose functions are compiled into the machine besides those of this one."""
+    return crc32(b"".join(Path(str(m.__file__)).read_bytes() for m in (functions, half)))
+
+
+play = compiled(_machine(_stamp()))
