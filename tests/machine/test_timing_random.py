@@ -234,6 +234,26 @@ def test_no_program_is_faster_than_the_bound(plan: Plan) -> None:
         assert min(parts) >= 0
 
 
+def test_rounds_of_an_outer_loop_are_found_where_its_inner_loops_are_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chip = Chip(machine(), CORES)
+    monkeypatch.setattr(rounds, "PATIENCE", 12)
+    sizes = [64 * (1 + k % 7) for k in range(rounds.PATIENCE)]
+
+    def loader(b: Body) -> list[Node]:
+        return [b.loop(12, *(b.loop(2, b.load(n), b.send("L1LU", waits=True)) for n in sizes))]
+
+    chip.program("MNILU", loader)
+    chip.program("L1LU", lambda b: [b.loop(24 * len(sizes), b.wait("MNILU"))])
+    jumps = []
+    real = rounds.Rounds._jump
+    monkeypatch.setattr(rounds.Rounds, "_jump", lambda *a: jumps.append(a[-1]) or real(*a))
+    found = time(chip.image(), {}, chip.device)
+    assert max(jumps, default=0) > 5
+    assert same(found, step_by_step(chip.image(), chip.device))
+
+
 def test_a_long_loop_is_jumped_over() -> None:
     plan = Plan((1,) * CORES, 1, 200_000, 64, 3, "none", 0, True, False)
     chip, image = program(plan)

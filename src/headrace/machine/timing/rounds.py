@@ -29,7 +29,9 @@ ENOUGH = 8
 """Iterations a loop must have for its rounds to be looked for."""
 UNLIMITED = 1 << 60
 PATIENCE = 120
-"""Moments kept before giving up."""
+"""Moments kept before a loop is given up, and only the loops around it are looked at."""
+OUTERMOST = 2
+"""Where the outermost loops are in a unit's stack, below them the program itself."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +81,18 @@ class Rounds:
         self.counts: tuple[int, ...] = ()
         self.moments: dict[tuple[Any, ...], list[Moment]] = {}
         self.kept = 0
+        self.level: int | None = None
         self.leads: list[tuple[int, int]] = []
 
     def look(self) -> None:
         """Compare this moment with earlier ones; jump if it repeats one of them."""
-        if self.marker is None or self.marker.is_done or self.kept >= PATIENCE:
+        if self.marker is None or self.marker.is_done:
             return
-        counts = tuple(frame[2] for frame in self.marker.stack)
+        counts = tuple(frame[2] for frame in self.marker.stack)[: self.level]
         if counts == self.counts:
+            return
+        if self.kept >= PATIENCE:
+            self._look_further_out(len(counts) - 1)
             return
         self.counts = counts
         self.leads.append(self.transfers.fluid.extremes())
@@ -103,6 +109,13 @@ class Rounds:
                 return
         alike.append(moment)
         self.kept += 1
+
+    def _look_further_out(self, level: int) -> None:
+        """A loop has no rounds that are alike; those around it may."""
+        self.level, self.counts, self.kept = level, (), 0
+        self.moments.clear()
+        if level < OUTERMOST:
+            self.marker = None
 
     def _rounds_by_lead(self, before: Moment, now: Moment) -> int:
         """How many more rounds the same side pays turnaround at every moment, leaving one."""
