@@ -39,7 +39,7 @@ CASES: dict[str, Case] = {
     "permute": case(
         lambda x: (x.permute(2, 0, 3, 1).contiguous(), x.permute(3, 2, 1, 0) + 1), modulo(3, 4, 5, 7)
     ),
-    "reshapes": quick(
+    "reshapes": case(
         lambda x: (x.t().reshape(3, -1) * 2, x.t().reshape(-1), x.reshape(4, 12).t().reshape(6, 8) + 1),
         r(6, 8),
     ),
