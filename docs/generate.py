@@ -145,7 +145,26 @@ def fidelity(name: str) -> str:
     return fidelity.card_text() if name == "spyre" else fidelity.second_text()
 
 
+def by_vectors() -> str:
+    """Programs in another scheduler's style: their ratio to the bound, and what `headrace explain` says of it."""
+    sys.path.insert(0, str(ROOT))
+    from benchmarks.kernels.by_vectors import KINDS, Stream
+    from headrace.report.explain import explain
+    from headrace.runtime.kernel import Kernel
+
+    lines = ["| program | cores | cycles | ratio | why |", "|---|---|---|---|---|"]
+    for kind in KINDS:
+        for cores in (2, 32):
+            text = Stream(kind, cores, 3 if cores == 2 else 2, 2).text()
+            found = explain(Kernel(text, kind).compile("spyre"))
+            cycles = found.facts.timing.cycles
+            ratio = cycles / found.facts.bound.cycles
+            lines.append(f"| {kind} | {cores} | {cycles:,} | {ratio:.2f} | {'; '.join(found.style)} |")
+    return "\n".join(lines)
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "by vectors": by_vectors,
     "kernels by device": kernels_by_device,
     "benchmark": benchmark,
     "native operators": native_operators,

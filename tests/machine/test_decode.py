@@ -117,6 +117,26 @@ def test_what_cannot_run_is_a_fault_with_a_place(old: str, new: str, message: st
     assert where is not None and where.line > 0
 
 
+WHILE = """
+    %w = scf.while (%x = %c0) : (index) -> index {
+      %go = arith.cmpi slt, %x, %c0 : index
+      scf.condition(%go) %x : index
+    } do {
+    ^bb0(%x: index):
+      scf.yield %x : index
+    }
+"""
+
+
+def test_a_loop_that_is_not_executed_is_named_before_anything_runs() -> None:
+    source = samples.text("softmax")
+    at = source.index("\n", source.index("dataflow.program_unit"))
+    with pytest.raises(HeadraceError, match="scf.while.*not executed|not executed.*scf.while") as error:
+        samples.image_of(source[:at] + WHILE + source[at:])
+    where = error.value.diagnostics[0].where
+    assert where is not None and where.line == source[:at].count("\n") + 2
+
+
 def test_the_entry_must_be_named_where_there_are_several() -> None:
     source = samples.text("resident").replace("call @local_schedule_1() : () -> ()", "")
     with pytest.raises(HeadraceError, match="several functions"):
