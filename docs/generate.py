@@ -146,7 +146,7 @@ def fidelity(name: str) -> str:
 
 
 def by_vectors() -> str:
-    """Programs in another scheduler's style: their ratio to the bound, and what `headrace explain` says of it."""
+    """Programs in another scheduler's style: ratio to the bound, and why, as `headrace explain` says it."""
     sys.path.insert(0, str(ROOT))
     from benchmarks.kernels.by_vectors import KINDS, Stream
     from headrace.report.explain import explain
