@@ -140,7 +140,7 @@ def _parsing() -> dict[str, Any]:
     """
     text = (FOLDER / "paged_attention.mlir").read_text()
     ops = sum(1 for _ in parse(text).walk())
-    least = min(_seconds(lambda: verify(parse(text))) for _ in range(8 * RUNS))
+    least = min(_seconds(lambda: verify(parse(text))) for _ in range(20 * RUNS))
     return _row(f"parse and verify paged_attention, {ops} ops", round(1e3 * least, 1), "ms", 35)
 
 
