@@ -152,6 +152,5 @@ def test_many_random_graphs_agree_with_the_cpu(engine: str, program: Program) ->
 
 
 @pytest.mark.long
-@pytest.mark.xfail(strict=True, reason="the sums of the scatter are wrong where a gather shares their kernel")
 def test_a_scatter_beside_a_gather() -> None:
     check(Program((13, 13), (("integer", "gathered", 7, 18), ("integer", "scattered", 9, 0))))

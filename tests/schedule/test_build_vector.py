@@ -13,10 +13,10 @@ from headrace.schedule.search import Defaults, search
 from tests.schedule import ktdf_interpreter, tilegraphs
 
 
-def execute(graph, arrays, name="spyre", options=None):
+def execute(graph, arrays, name="spyre", options=None, plan=None):
     """Search, build, check the text round trip, interpret; return the arrays after the run."""
     chip = device(name)
-    plan = search(graph, chip, options)
+    plan = plan or search(graph, chip, options)
     module = build(graph, plan, chip)
     assert [str(d) for d in verify(module)] == []
     text = print_module(module)

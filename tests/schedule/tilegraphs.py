@@ -98,7 +98,7 @@ class Kernel:
         )
         self.count += 1
         kept = [k for k in range(len(shape)) if k not in over]
-        entries = [Scalar("in", (), self.values[value].dtype, 0), *body]
+        entries = [Scalar("in", (), self.values[value].dtype, 0), *(_named(s, dims) for s in body)]
         out = self.fresh(tuple(shape[k] for k in kept), entries[-1].dtype)
         outs = (Out(out, tuple(Axis(dims[k].name) for k in kept), len(entries) - 1, combiner, init),)
         self.body.append(

@@ -147,6 +147,7 @@ def _wrong(phase: PhasePlan, made: Shape, device: Device) -> Iterator[tuple[str,
         yield "a buffer of no copies", "at least 1"
     yield from _blocks(phase, device)
     yield from _rows(phase, made)
+    yield from _products(phase, made)
     room = device.memory("ct_local").size_bytes
     size = buffer_bytes(phase, made)
     if size > room:
@@ -181,6 +182,16 @@ def _rows(phase: PhasePlan, made: Shape) -> Iterator[tuple[str, str]]:
     elif phase.kept and (phase.kept != (weights,) or not is_possible):
         hint = f"only {weights}, in an order by columns, with one dim of depth in several tiles"
         yield f"{', '.join(phase.kept)} kept", hint
+
+
+def _products(phase: PhasePlan, made: Shape) -> Iterator[tuple[str, str]]:
+    """What is wrong with the tiles of a contraction along dims that count products: one is built at once."""
+    if phase.kind != "contract":
+        return
+    found = roles(made, "swapped" in phase.order)
+    for dim, size in phase.tile.items():
+        if dim not in (found.row, found.column, found.depth) and size > 1:
+            yield f"a tile of {size} products along {dim}", "1"
 
 
 def _joined(phase: PhasePlan, made: Shape, cores: int, device: Device) -> Iterator[tuple[str, str]]:

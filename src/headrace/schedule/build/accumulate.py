@@ -37,10 +37,10 @@ class Tile:
         part: Part,
         piece: Part | None,
         sources: Sources,
-        origin: Mapping[str, Index] | None = None,
+        origin: Mapping[str, Index],
     ) -> None:
         self.column, self.part, self.piece, self.sources = column, part, piece, sources
-        self.origin = origin or {}
+        self.origin = origin
         self.emit, self.lane = column.emit, column.lane
         lanes = (piece.tile if piece is not None else {}) if column.lane_is_reduced else part.tile
         self.step = min(column.plan.step, lanes.get(self.lane, column.plan.step))
@@ -105,13 +105,20 @@ class Tile:
         split, first, count = chosen
         with ExitStack() as stack:
             at: dict[str, Index] = {}
-            for dim, extent in self.depth.items():
+            for dim in self._order(split, count):
                 number = stack.enter_context(
-                    self.emit.loop(count if dim == split else extent, "r", "parallel_loop")
+                    self.emit.loop(count if dim == split else self.depth[dim], "r", "parallel_loop")
                 )
                 where = number + first if dim == split else number
                 at[dim] = where * self.step if dim == self.lane else where
             yield at
+
+    def _order(self, split: str, count: Index) -> list[str]:
+        """Return the depth dims from the outermost loop inwards: one the corelets share out comes first, so
+        that the number of a row is divided by extents of whole dims alone.
+        """
+        is_shared = count != Index(self.depth[split])
+        return sorted(self.depth, key=lambda d: is_shared and d != split)
 
     def moving(self) -> list[Operand]:
         """Operands that change from row to row."""
@@ -222,10 +229,10 @@ class Tile:
         before = self._row(known, at, {})
         for number in self._fixed_computes():
             before.evaluate(number, column.shape.group.computes[number])
-        split, first, count = chosen
+        split, _, count = chosen
         others = prod(e for d, e in self.depth.items() if d != split)
         with emit.reduction_loop(count * others, starts) as loop:
-            row = self._row(known, at, self._coordinates(loop.number, split, first))
+            row = self._row(known, at, self._coordinates(loop.number, chosen))
             row.values |= before.values
             for operand in moving:
                 row.received[operand] = rows.receive(emit, pipe, self.input(operand))
@@ -257,15 +264,17 @@ class Tile:
         number = bodies.neutral(accumulator.out.combiner or "", accumulator.dtype)
         return bodies.filled(self.emit, number, self.step, accumulator.dtype)
 
-    def _coordinates(self, number: Index, split: str, first: Index) -> dict[str, Index]:
+    def _coordinates(self, number: Index, chosen: tuple[str, Index, Index]) -> dict[str, Index]:
         """The tile coordinates of row `number` of the flattened rows; only "index" entries read them."""
         if not any(s.op == "index" for c in self.column.shape.group.computes for s in c.body):
             return {}
         found: dict[str, Index] = {}
+        split, first, count = chosen
+        outer, *others = self._order(split, count)
         inner = 1
-        for dim in reversed(self.depth):
+        for dim in (*reversed(others), outer):
             rest = number if inner == 1 else self.emit.quotient(number, inner)
-            if dim != next(iter(self.depth)):
+            if dim != outer:
                 rest = self.emit.remainder(rest, self.depth[dim])
             where = rest + first if dim == split else rest
             found[dim] = where * self.step if dim == self.lane else where

@@ -99,11 +99,11 @@ class Column:
         pieces = parts(self.shape.extents, {d: self.plan.tile[d] for d in self.reduced}, unit)
         targets = self._targets(part, origin, number)
         if sum(p.trips for p in pieces) == 1 and not self.by_depth:
-            tile = Tile(self, part, pieces[0], self._placed(sources, origin))
+            tile = Tile(self, part, pieces[0], self._placed(sources, origin), origin)
             tile.direct(targets)
         else:
             sums = self._sums(part)
-            Tile(self, part, None, {}).fill(sums)
+            Tile(self, part, None, {}, origin).fill(sums)
             for piece in pieces:
                 with tile_loop(self.emit, piece, "k") as (inner, count):
                     at = {**origin, **inner}

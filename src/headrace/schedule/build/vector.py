@@ -233,7 +233,8 @@ def _compute(
         inner = {d: Index(start) for d, start, _, _ in piece.runs if d == plan.lane}
         size = Part(piece.runs, {d: n * count for d, _, count, n in piece.runs})
         moved = {o: shifted(b, inner) for o, b in {**sources, **crossing}.items()}
-        _nest(chunked, size, origin, moved, {v: shifted(b, inner) for v, b in targets.items()})
+        at = {d: origin.get(d, Index(0)) + inner.get(d, Index(0)) for d in {**origin, **inner}}
+        _nest(chunked, size, at, moved, {v: shifted(b, inner) for v, b in targets.items()})
 
 
 def _nest(
