@@ -6,6 +6,7 @@ the table of that name. "python" stands for the Python block before it, "exponen
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -14,6 +15,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from legality import legality_table, settings_table
 import modeltable
@@ -23,13 +25,14 @@ from optables import DFIR_DIALECTS, DIALECTS, beside_dfir_table, dfir_options, d
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"<!-- (output|table): (.*?) -->\n.*?<!-- end -->", re.S)
 CODE = re.compile(r"```(python|mlir)\n(.*?)```", re.S)
-SLOW = ("make demo", "make test", "python -m tests.mutants")
+SLOW = ("make demo", "make test", "python -m tests.mutants", "packing")
 """Commands whose output is only replaced when their log is given: `generate.py --log "make demo" FILE`."""
 
 
 def main(arguments: list[str]) -> None:
     """Rewrite README.md and docs/*.md; `--log COMMAND FILE` supplies the output of a slow command (or, for
-    the models, of a run of some of them) or the text of a table, `--only NAME` leaves all other blocks alone.
+    the models, of a run of some of them) or the JSON rows of the packing benchmark, `--only NAME` leaves all
+    other blocks alone.
     """
     logs = {
         arguments[k + 1]: Path(arguments[k + 2]).read_text() for k, a in enumerate(arguments) if a == "--log"
@@ -52,8 +55,10 @@ def main(arguments: list[str]) -> None:
 def block(match: re.Match[str], page: str, logs: dict[str, str]) -> str:
     """The block with what belongs in it now."""
     kind, what = match.groups()
-    if kind == "output" and what in SLOW and what not in logs:
+    if what in SLOW and what not in logs:
         return match.group()
+    if what == "packing":
+        return f"<!-- table: packing -->\n{packing(json.loads(logs[what])['rows'])}\n<!-- end -->"
     body = TABLES[what]() if kind == "table" else f"```text\n{output(what, page[: match.start()], logs)}\n```"
     return f"<!-- {kind}: {what} -->\n{body}\n<!-- end -->"
 
@@ -96,6 +101,17 @@ def benchmark() -> str:
 
     head, *lines = table(rows())
     return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *lines])
+
+
+def packing(rows: list[dict[str, Any]]) -> str:
+    """The packing benchmark from its JSON rows, a set a line."""
+    lines = ["| set | within capacity in 60 s | quick orders above the live bytes |", "|---|---|---|"]
+    for packed, gap in zip(rows[:-1:2], rows[1:-1:2], strict=True):
+        verdict = "yes" if packed["met"] else "no"
+        lines.append(f"| {packed['name'].split()[0]} | {verdict} | {gap['value']:.1f} % |")
+    total = rows[-1]
+    verdict = "met" if total["met"] else "missed"
+    return "\n".join([*lines, f"| {total['name']} | {total['value']} | target {total['target']}: {verdict} |"])
 
 
 def native_operators() -> str:
