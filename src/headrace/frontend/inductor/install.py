@@ -20,23 +20,25 @@ from headrace.frontend.inductor.scheduling import Scheduling
 from headrace.frontend.inductor.wrapper import Wrapper
 from headrace.frontend.memory import NAME
 from headrace.frontend.session import current_hints
+from headrace.runtime.selection import selection
 
 
 class SourceVersion(CustomGraphModulePass):  # type: ignore[misc]
     """Changes nothing; its identity is part of Inductor's cache keys, so that new sources of ours miss the
-    cache.
+    cache: what a graph leaves to the host depends on the whole compiler and on the device.
     """
 
     def __call__(self, graph: torch.fx.GraphModule) -> None:
         return None
 
     def uuid(self) -> Any:
-        return f"{_version()} {sorted(current_hints().items())}"
+        chosen = selection()
+        return f"{_version()} {chosen.device.sha256} {chosen.engine} {sorted(current_hints().items())}"
 
 
 @cache
 def _version() -> str:
-    room = Path(__file__).parents[1]
+    room = Path(__file__).parents[2]
     digest = hashlib.sha256()
     for path in sorted(room.rglob("*.py")):
         digest.update(path.read_bytes())

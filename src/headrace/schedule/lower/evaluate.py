@@ -99,6 +99,20 @@ def evaluate(op: Any, values: Values, core: Number, loops: Mapping[Any, Loop]) -
     return query(op, values) if name == "uniform.query_map" else None
 
 
+def is_decided(op: Any, values: Values) -> bool:
+    """Whether a comparison or selection of index values comes out alike for all cores and iterations; True
+    for every other op.
+    """
+    if op.name == "arith.cmpi":
+        left, right = (values[v] for v in op.operands)
+        form = left - right
+    elif op.name == "arith.select":
+        form = values[op.operands[0]]
+    else:
+        return True
+    return form.is_number and isinstance(form.const, int)
+
+
 def _extreme(op_name: str) -> Callable[[Any, list[Expr]], Expr]:
     def rule(op: Any, args: list[Expr]) -> Expr:
         first, *rest = affine_results(op.map, args)

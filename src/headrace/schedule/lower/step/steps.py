@@ -15,7 +15,7 @@ from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
 from headrace.numbers.dtypes import is_float
 from headrace.schedule.lower.emit.ops import vector
-from headrace.schedule.lower.evaluate import Values, evaluate
+from headrace.schedule.lower.evaluate import Values, evaluate, is_decided
 from headrace.schedule.lower.step.nest import Nest, element_type, tensor_shape
 from headrace.schedule.lower.step.pointwise import apply, element
 from headrace.schedule.lower.step.reductions import (
@@ -65,7 +65,8 @@ class Step:
 
     def pointwise(self, op: Any, operands: Sequence[Value | None], shape: Shape | None) -> Value:
         """Return the result of an op that works lane by lane."""
-        if not op.regions and all(v in self.index for v in op.operands):
+        is_index = not op.regions and all(v in self.index for v in op.operands)
+        if is_index and is_decided(op, self.index):
             form = evaluate(op, self.index, 0, {})
             if form is not None:
                 self.index[op.results[0]] = form
