@@ -4,7 +4,6 @@ changes."""
 from __future__ import annotations
 
 import ast
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -305,9 +304,10 @@ def test_the_values_of_native_operators_come_from_the_machine(monkeypatch: pytes
 
 
 SCRIPT = """
-import sys, torch, headrace
+import os, sys, torch, headrace
 sys.path.insert(0, {tests!r})
 from frontend.conftest import oracle
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = {cache!r}  # tests have one of their own
 from headrace.frontend import launcher
 from torch._dynamo.utils import counters
 x = torch.arange(12.).reshape(3, 4).to("headrace")
@@ -321,12 +321,9 @@ print(counters["inductor"]["fxgraph_cache_hit"], recording.launches[0].kernel, r
 @pytest.mark.long
 def test_another_process_takes_the_graph_from_the_cache(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT.format(tests=str(Path(__file__).parents[1])))
-    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    script.write_text(SCRIPT.format(tests=str(Path(__file__).parents[1]), cache=str(tmp_path / "cache")))
     runs = [
-        subprocess.run(
-            [sys.executable, script], env=environment, check=True, capture_output=True, text=True
-        ).stdout.split()
+        subprocess.run([sys.executable, script], check=True, capture_output=True, text=True).stdout.split()
         for _ in range(2)
     ]
     assert runs[0][0] == "0" and runs[1][0] == "1"
