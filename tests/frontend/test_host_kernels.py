@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 import headrace
 from headrace.frontend import engine
 from headrace.frontend.compile import loop_program_to_ktir
+from headrace.frontend.host.operations import reduce
 from headrace.frontend.lower.program import Unsupported
 from headrace.ir.diagnostics import HeadraceError
 
@@ -64,3 +66,8 @@ def test_it_is_silent_in_mode_allow(compiled: Any, recwarn: pytest.WarningsRecor
     headrace.set_fallback("allow")
     compiled(torch.randn(4, 7).to("headrace"))
     assert not [w for w in recwarn if REASON in str(w.message)]
+
+
+def test_a_reduction_the_host_does_not_know_is_named() -> None:
+    with pytest.raises(HeadraceError, match="does not compute the reduction 'median'"):
+        reduce("median", [np.ones((2, 3), np.float32)], (1,), np.float32, 3)

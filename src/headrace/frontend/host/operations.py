@@ -11,6 +11,8 @@ import ml_dtypes
 import numpy as np
 import torch
 
+from headrace.ir.diagnostics import HeadraceError
+
 Array = np.ndarray[Any, Any]
 
 STORED = {
@@ -177,4 +179,7 @@ def reduce(kind: str, inputs: list[Array], axes: tuple[int, ...], dtype: Any, co
         case "online_softmax_reduce":
             largest = x.max(**keep)
             return largest, np.exp(x - largest).sum(**keep)
-    raise NotImplementedError(kind)
+    raise HeadraceError(
+        f"the host does not compute the reduction '{kind}'",
+        hint="leave this function out of the compiled graph",
+    )

@@ -10,26 +10,16 @@ from headrace.schedule.plan import PhasePlan
 from headrace.schedule.search import column, contract, vector
 from headrace.schedule.search.vector import Limits
 
+_OF_KIND = {"vector": vector, "contract": contract, "column": column}
+
 
 def least_plans(
     name: str, shape: Shape, device: Device, cores: int, limits: Limits
 ) -> Iterator[PhasePlan | None]:
     """Yield the priced candidates of a phase in its smallest tiles, where none of `plans` fits."""
-    match shape.group.kind:
-        case "vector":
-            yield from vector.least_candidates(name, shape, device, cores, limits)
-        case "contract":
-            yield from contract.least_candidates(name, shape, device, cores, limits)
-        case "column":
-            yield from column.least_candidates(name, shape, device, cores, limits)
+    yield from _OF_KIND[shape.group.kind].least_candidates(name, shape, device, cores, limits)
 
 
 def plans(name: str, shape: Shape, device: Device, cores: int, limits: Limits) -> Iterator[PhasePlan | None]:
     """Yield the priced candidates of a phase; None for one that does not fit the scratchpad."""
-    match shape.group.kind:
-        case "vector":
-            yield from vector.candidates(name, shape, device, cores, limits)
-        case "contract":
-            yield from contract.candidates(name, shape, device, cores, limits)
-        case "column":
-            yield from column.candidates(name, shape, device, cores, limits)
+    yield from _OF_KIND[shape.group.kind].candidates(name, shape, device, cores, limits)
