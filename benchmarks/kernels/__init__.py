@@ -147,6 +147,13 @@ def kernel_text(name: str, **extents: Any) -> str:
     return {**KERNELS, **MORE}[name](**extents)
 
 
-def suite_text(name: str) -> str:
-    """The KTIR of the entry `name` of `SUITE`."""
-    return kernel_text(SUITE[name].kernel, **SUITE[name].extents)
+def suite_text(name: str, cores: int = 32) -> str:
+    """The KTIR of the entry `name` of `SUITE` for so many cores; attention is always a head a core."""
+    entry = SUITE[name]
+    extents = dict(entry.extents)
+    if "grid" in extents:
+        rows, columns = extents["grid"]
+        extents["grid"] = (rows, columns * cores // 32)
+    elif entry.kernel != "attention":
+        extents["cores"] = cores
+    return kernel_text(entry.kernel, **extents)

@@ -42,8 +42,11 @@ def bench(
         )
     if as_json:
         print(json.dumps({"schema": 1, "rows": rows}))
-    elif hasattr(module, "table"):
-        _aligned(module.table(rows))
+    elif hasattr(module, "tables"):
+        for title, lines in module.tables(rows).items():
+            print(f"{title}\n")
+            _aligned(lines)
+            print()
     else:
         _table(rows)
     return 0
