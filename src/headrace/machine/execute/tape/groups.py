@@ -50,7 +50,8 @@ def _groups(rows: Sequence[Row]) -> Iterator[list[Row]]:
     reaches: list[Reach] = []
     for row in rows:
         split = _split(row, group[0].dims[0][0], 1) if group else None
-        if split is not None and len(group) < _MOST_ROWS:
+        alone = _start(row)
+        if split is not None and len(group) < _MOST_ROWS and alone.dims[0][0] <= split.dims[0][0]:
             found = _reaches(split, 0)
             if _are_apart(found, reaches, split.dims[0][0]):
                 group.append(split)
@@ -58,7 +59,7 @@ def _groups(rows: Sequence[Row]) -> Iterator[list[Row]]:
                 continue
         if group:
             yield group
-        group = [_start(row)]
+        group = [alone]
         reaches = _reaches(group[0], 0)
     if group:
         yield group

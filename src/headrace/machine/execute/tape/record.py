@@ -22,13 +22,15 @@ from headrace.machine.execute.tape.views import (
     Array,
     Copied,
     NotRecordable,
+    Spread,
     View,
-    columns,
+    is_dense,
     joint,
     merged,
     paired,
     spread,
     through,
+    width,
 )
 from headrace.numbers.memory import Memory
 
@@ -58,9 +60,9 @@ class Op:
 
 @dataclass
 class _Write:
-    """Bytes written by an op: those between `low` and `high` of the owners in between.
+    """Bytes written by an op: elements of `size` bytes between `low` and `high` of the owners in between.
 
-    They lie in columns: `width` bytes from `low` on, and again every `step` bytes. `dims` says which ones.
+    `dims`: their strides and extents, `inner` those inside an owner.
     """
 
     op: int
@@ -69,24 +71,32 @@ class _Write:
     first_owner: int
     last_owner: int
     is_whole: bool
-    step: int
-    width: int
-    dims: tuple[tuple[int, int], ...]
+    size: int
+    dims: Spread
+    inner: Spread
 
     def meets(self, other: _Write) -> bool:
-        if self.step == other.step and self.step:
-            ahead = (other.low - self.low) % self.step
-            if ahead >= self.width and ahead + other.width <= self.step:
-                return False
         return (
             self.low < other.high
             and other.low < self.high
             and self.first_owner <= other.last_owner
             and other.first_owner <= self.last_owner
+            and not self._is_beside(other)
         )
 
+    def _is_beside(self, other: _Write) -> bool:
+        """Whether both lie in columns, of rows at any distance, that have no byte in common."""
+        for step in {s for s, _ in (*self.inner, *other.inner)}:
+            ahead = (other.low - self.low) % step
+            if ahead >= width(self.inner, self.size, step) and (
+                ahead + width(other.inner, other.size, step) <= step
+            ):
+                return True
+        return False
+
     def covers(self, other: _Write) -> bool:
-        if (self.low, self.first_owner, self.dims) == (other.low, other.first_owner, other.dims):
+        same = (self.low, self.first_owner, self.size, self.dims)
+        if same == (other.low, other.first_owner, other.size, other.dims):
             return True
         return (
             self.is_whole
@@ -177,30 +187,27 @@ class Recorder:
     # ---- what is read, what is written -------------------------------------------------------------------
     def _extent(self, view: View, op: int) -> _Write:
         low, high = view.ends
-        size = self.owner_sizes[view.region]
+        size, item = self.owner_sizes[view.region], view.dtype.itemsize
         dims = spread(view)
         if not size:
-            whole = prod(view.shape) * view.dtype.itemsize == high - low
-            return _Write(op, low, high, 0, 0, whole, *columns(dims, view.dtype.itemsize), dims)
+            return _Write(op, low, high, 0, 0, is_dense(dims, item), item, dims, dims)
         first, last = low // size, (high - 1) // size
         inner_low = inner_high = view.offset % size
-        count, inside = 1, 1
+        count = 1
         for n, s in zip(view.shape, view.strides, strict=True):
             if n == 1 or s == 0:
                 continue
             if s % size == 0:
                 count *= n
                 continue
-            inside *= n
             inner_low += min(0, (n - 1) * s)
             inner_high += max(0, (n - 1) * s)
-        inner_high += view.dtype.itemsize
+        inner_high += item
         if inner_low < 0 or inner_high > size:
             raise NotRecordable
-        is_whole = count == last - first + 1 and inside * view.dtype.itemsize == inner_high - inner_low
-        inner_dims = [d for d in dims if d[0] % size]
-        step, width = columns(inner_dims, view.dtype.itemsize)
-        return _Write(op, inner_low, inner_high, first, last, is_whole, step, width, dims)
+        inner = tuple(d for d in dims if d[0] % size)
+        is_whole = count == last - first + 1 and is_dense(inner, item)
+        return _Write(op, inner_low, inner_high, first, last, is_whole, item, dims, inner)
 
     def inside(self, view: View) -> tuple[int, int, int]:
         """(first byte, the one behind the last, last owner) of a view in the memory of its owners."""

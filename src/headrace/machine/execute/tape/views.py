@@ -11,6 +11,8 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 Dims = tuple[tuple[int, ...], ...]
 """(extent, stride of the first view, stride of the second, …) per dimension, outer first."""
+Spread = tuple[tuple[int, int], ...]
+"""(stride, extent) per dimension, longest stride first, no stride negative or 0."""
 
 
 class NotRecordable(Exception):
@@ -58,10 +60,10 @@ def merged(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> Dims:
     return tuple(out)
 
 
-def spread(view: View) -> tuple[tuple[int, int], ...]:
-    """(stride, extent) of the dimensions of a view, longest stride first, whatever order it enumerates."""
+def spread(view: View) -> Spread:
+    """The dimensions of a view from its first byte on, longest stride first, whatever order it enumerates."""
     found = sorted(
-        ((s, n) for n, s in zip(view.shape, view.strides, strict=True) if n > 1 and s), reverse=True
+        ((abs(s), n) for n, s in zip(view.shape, view.strides, strict=True) if n > 1 and s), reverse=True
     )
     out: list[tuple[int, int]] = []
     for s, n in found:
@@ -72,17 +74,14 @@ def spread(view: View) -> tuple[tuple[int, int], ...]:
     return tuple(out)
 
 
-def columns(dims: Sequence[tuple[int, int]], size: int) -> tuple[int, int]:
-    """(step, width): elements of `size` bytes lie in `width` bytes every `step`; (0, 0) for dense ones.
+def is_dense(dims: Spread, size: int) -> bool:
+    """Whether elements of `size` bytes leave no gap between the first and the last one."""
+    return not dims or (len(dims) == 1 and dims[0][0] == size)
 
-    `dims`: (stride, extent), longest stride first.
-    """
-    found = (0, 0)
-    for k, (step, _) in enumerate(dims):
-        width = size + sum(s * (n - 1) for s, n in dims[k + 1 :])
-        if step > 0 and width <= step and all(s > 0 and s % step == 0 for s, _ in dims[:k]):
-            found = step, width
-    return found if found[1] < found[0] else (0, 0)
+
+def width(dims: Spread, size: int, step: int) -> int:
+    """Bytes from the first to the last one that elements of `size` bytes take in a row of `step` bytes."""
+    return size + sum(s * (n - 1) for s, n in dims if s % step)
 
 
 def joint(copies: Sequence[Copied | None]) -> Copied | None:
