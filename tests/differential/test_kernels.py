@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from benchmarks.kernels import KERNELS, VARIANTS, kernel_text
 
+from headrace.arch.device import Device
 from headrace.ir.diagnostics import HeadraceError
 from headrace.ir.text import parse
 from headrace.machine.decode import decode
@@ -16,6 +17,7 @@ from headrace.runtime.checking import agrees
 from headrace.runtime.defaults import default_scalars
 from headrace.runtime.kernel import Kernel, load
 from headrace.runtime.launch import run_program
+from headrace.runtime.program import Run
 from headrace.runtime.reference import run_reference
 
 DEVICES = ("spyre", "spyre-1core", "sample", "tiny")
@@ -35,9 +37,9 @@ QUICK = [(name, extents) for name, extents in CASES if _elements(extents) < 200_
 LARGE = [case for case in CASES if case not in QUICK]
 
 
-def compare(kernel: Kernel, device: str, is_checked: bool = False) -> None:
+def compare(kernel: Kernel, device: str | Device, is_checked: bool = False) -> Run:
     """Compiles, verifies, runs printed and re-parsed DFIR, compares with the reference; AssertionError if
-    they differ.
+    they differ. Returns the run.
     """
     scalars = default_scalars(kernel, {})
     program = kernel.compile(device, scalars=scalars)
@@ -51,6 +53,7 @@ def compare(kernel: Kernel, device: str, is_checked: bool = False) -> None:
     assert run.bound is not None and run.cycles >= run.bound.cycles
     if is_checked:
         assert run.findings is not None and not any(run.findings.values()), run.findings
+    return run
 
 
 @pytest.mark.parametrize("device", DEVICES)

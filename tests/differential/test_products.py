@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from benchmarks.kernels import kernel_text
 from benchmarks.kernels.text import Text, tensor
 
+from headrace.arch.presets import device as preset
 from headrace.runtime.kernel import Kernel
 from tests.differential.test_kernels import compare
 
@@ -71,3 +73,12 @@ def test_a_matrix_times_a_column_of_another(device: str, n: int, dtype: str) -> 
     y = t.let(f"linalg.matmul_transpose_a ins({ins}) outs({zero} : {out}) -> {out}")
     t.store(y, t.view("y", (9, n), dtype), [t.index(0)] * 2, (9, n))
     compare(Kernel(t.module("k", "%a: index, %b: index, %y: index", (1,), "// a product")), device, True)
+
+
+@pytest.mark.parametrize(("cores", "consumers"), [(4, 2), (5, 2), (7, 4)])
+def test_more_cores_than_one_read_serves_share_it_in_groups(cores: int, consumers: int) -> None:
+    chip = preset("spyre", {"core.count": cores, "ddr.multicast.max_consumers": consumers})
+    kernel = Kernel(kernel_text("matmul", m=64, k=128, n=64 * cores, grid=(1, cores)))
+    run = compare(kernel, chip, True)
+    left, right = 2 * 64 * 128, 2 * 128 * 64 * cores
+    assert run.timing.bytes["ddr_read"] == left * -(-cores // consumers) + right

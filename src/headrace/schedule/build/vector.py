@@ -121,7 +121,7 @@ def sharing(phase: Phase, operand: Operand) -> dict[str, Any]:
     """Return the attributes that let several cores read an operand in one transfer."""
     if key(operand) not in phase.plan.multicast:
         return {}
-    found = groups(operand.surface.base, len(phase.cores))
+    found = groups(operand.surface.base, len(phase.cores), phase.device)
     return {"headrace.multicast_groups": DenseArrayBase.from_list(i64, found)}
 
 

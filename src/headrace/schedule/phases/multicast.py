@@ -11,24 +11,34 @@ from headrace.schedule.phases.linear import number, values
 
 
 @lru_cache(maxsize=4096)
-def _groups(base: Linear, cores: int) -> tuple[int, ...]:
-    seen: dict[int, int] = {}
-    return tuple(seen.setdefault(v, len(seen)) for v in values(base.const, cores))
+def _groups(base: Linear, cores: int, most: int) -> tuple[int, ...]:
+    alike: dict[int, list[int]] = {}
+    for core, start in enumerate(values(base.const, cores)):
+        alike.setdefault(start, []).append(core)
+    found, count = [0] * cores, 0
+    for members in alike.values():
+        parts = -(-len(members) // most)
+        for at, core in enumerate(members):
+            found[core] = count + at * parts // len(members)
+        count += parts
+    return tuple(found)
 
 
-def groups(base: Linear, cores: int) -> list[int]:
+def groups(base: Linear, cores: int, device: Device) -> list[int]:
     """Return the number of the group of every core: cores whose accesses start at the same element share
-    one.
+    one, or as few equal ones as the device can answer with one read each.
     """
-    return list(_groups(base, cores))
+    return list(_groups(base, cores, _most(device)))
 
 
 def is_shared(base: Linear, cores: int, device: Device) -> bool:
     """Return whether several cores read the same and the device can answer them with one read."""
-    found = _groups(base, cores)
-    sharing = max((found.count(g) for g in set(found)), default=0)
+    return distinct(base, cores, device) < cores
+
+
+def _most(device: Device) -> int:
     multicast = device.memory("global").multicast
-    return sharing > 1 and multicast is not None and sharing <= multicast.max_consumers
+    return multicast.max_consumers if multicast is not None else 1
 
 
 def joint_base(base: Linear, cores: int, members: int) -> Linear:
@@ -55,8 +65,7 @@ def joinable(base: Linear, cores: int, extent: int, size: int, device: Device) -
     every core alone, or if no number does it.
     """
     memory = device.memory("global")
-    most = memory.multicast.max_consumers if memory.multicast is not None else 1
-    for members in range(1, min(most, cores) + 1):
+    for members in range(1, min(_most(device), cores) + 1):
         starts = values(joint_base(base, cores, members).const, cores)
         if any(edge * size % memory.access_bytes for edge in (extent * members, *starts)):
             continue
@@ -64,6 +73,6 @@ def joinable(base: Linear, cores: int, extent: int, size: int, device: Device) -
     return 1
 
 
-def distinct(base: Linear, cores: int) -> int:
-    """Return how many different boxes the cores read."""
-    return max(_groups(base, cores)) + 1
+def distinct(base: Linear, cores: int, device: Device) -> int:
+    """Return how many reads the boxes of all cores take where cores share them."""
+    return max(_groups(base, cores, _most(device))) + 1

@@ -147,16 +147,16 @@ def _priced(plan: PhasePlan, shape: Shape, device: Device, cores: int) -> PhaseP
     share = ceil(points * depth / device.corelets)
     bandwidth = _bandwidth(device, plan.unit)
     sent = sum(plan.step * itemsize(o.dtype) / bandwidth for o in shape.inputs if has_lane(o, plan.lane))
-    traffic = Traffic()
+    traffic = Traffic(device, cores)
     for o in shape.inputs:
         if o.storage.kind != "lx":
             shared = key(o) in plan.multicast
             traffic = traffic.reading(
-                shape.volume(o), run_of(o, tile), itemsize(o.dtype), o.surface.base, shared, cores
+                shape.volume(o), run_of(o, tile), itemsize(o.dtype), o.surface.base, shared
             )
     for o in shape.outputs:
         if o.storage.kind != "lx":
-            traffic = traffic.writing(shape.volume(o), run_of(o, tile), itemsize(o.dtype), cores)
+            traffic = traffic.writing(shape.volume(o), run_of(o, tile), itemsize(o.dtype))
     overhead = points * (4 * device.signal_cycles + 40) / (1 if plan.split == "depth" else device.corelets)
     parts = {plan.unit: (share * each + overhead) * trips, units(device).reader: share * sent * trips}
     return phase_cycles(plan, parts, traffic, trips, device)

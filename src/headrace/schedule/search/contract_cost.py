@@ -194,7 +194,11 @@ def _loaded(space: Space, operand: Operand, count: int, choice: Choice | None = 
     """Bytes of device memory all cores read for `count` elements each, in tiles of a choice."""
     if operand.storage.kind == "lx":
         return 0.0
-    times = distinct(operand.surface.base, space.cores) if key(operand) in space.shared else space.cores
+    times = (
+        distinct(operand.surface.base, space.cores, space.device)
+        if key(operand) in space.shared
+        else space.cores
+    )
     waste = 1.0
     if choice is not None:
         r, dims = space.roles, operand.surface.dims
@@ -262,7 +266,11 @@ def _share_of_loads(space: Space, choice: Choice) -> float:
     few loads serve many cores, each of which stores for itself.
     """
     operand = space.roles.rows if choice.order == "column" else space.roles.weights
-    flows = distinct(operand.surface.base, space.cores) if key(operand) in space.shared else space.cores
+    flows = (
+        distinct(operand.surface.base, space.cores, space.device)
+        if key(operand) in space.shared
+        else space.cores
+    )
     return flows / (flows + space.cores)
 
 

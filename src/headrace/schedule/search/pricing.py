@@ -25,10 +25,10 @@ def rounded(size: int) -> int:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes of device memory by all cores together, and the most one core moves alone each way; `overhead`
-    counts bytes
-    that short runs waste.
-    """
+    """Bytes of device memory by all cores together, and the most one core moves alone each way."""
+
+    device: Device
+    cores: int
 
     read: float = 0.0
     written: float = 0.0
@@ -36,17 +36,19 @@ class Traffic:
     written_alone: float = 0.0
     descriptors: int = 0
 
-    def reading(self, elements: int, run: int, size: int, base: Linear, shared: bool, cores: int) -> Traffic:
+    def reading(self, elements: int, run: int, size: int, base: Linear, shared: bool) -> Traffic:
         """Return the traffic with one more operand of `elements` per core in runs of `run` elements."""
         count = elements * size * _waste(run * size)
-        times = distinct(base, cores) if shared else cores
+        times = distinct(base, self.cores, self.device) if shared else self.cores
         alone = 0.0 if shared else count
         return replace(self, read=self.read + count * times, read_alone=self.read_alone + alone)
 
-    def writing(self, elements: int, run: int, size: int, cores: int) -> Traffic:
+    def writing(self, elements: int, run: int, size: int) -> Traffic:
         """Return the traffic with one more result."""
         count = elements * size * _waste(run * size)
-        return replace(self, written=self.written + count * cores, written_alone=self.written_alone + count)
+        return replace(
+            self, written=self.written + count * self.cores, written_alone=self.written_alone + count
+        )
 
 
 @lru_cache(maxsize=4096)

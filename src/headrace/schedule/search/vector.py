@@ -171,9 +171,9 @@ def _straight(name: str, shape: Shape, lane: str, device: Device, cores: int, li
     tile, step = dict(shape.extents), shape.extents.get(lane, 1)
     made = _plan(name, shape, lane, step, 0, tile, 1, device, cores, replace(limits, residency=False))
     (source,) = shape.inputs
-    traffic = Traffic().reading(
+    traffic = Traffic(device, cores).reading(
         shape.volume(source), run_of(source, tile), itemsize(source.dtype), source.surface.base,
-        key(source) in made.multicast, cores,
+        key(source) in made.multicast,
     )  # fmt: skip
     return phase_cycles(replace(made, unit=units(device).loader, lx_bytes=0), {}, traffic, 1, device)
 
@@ -257,18 +257,16 @@ def _priced(plan: PhasePlan, shape: Shape, device: Device, cores: int) -> PhaseP
     bandwidth = (link.bandwidth if link is not None else None) or 1 << 30
     sent = sum(_message_cycles(o, plan.lane, step, bandwidth) for p in made.passes for o in p.reads)
     compute = share * cost(shape, made, plan.lane, step, device, plan.unit)
-    traffic = Traffic()
+    traffic = Traffic(device, cores)
     for o in shape.inputs:
         if o.storage.kind != "lx":
             size = shape.volume(o) if key(o) in plan.once else box(o, tile) * trips
             run = run_of(o, tile)
-            traffic = traffic.reading(
-                size, run, itemsize(o.dtype), o.surface.base, key(o) in plan.multicast, cores
-            )
+            traffic = traffic.reading(size, run, itemsize(o.dtype), o.surface.base, key(o) in plan.multicast)
     for o in shape.outputs:
         if o.storage.kind != "lx":
             run = run_of(o, tile)
-            traffic = traffic.writing(shape.volume(o), run, itemsize(o.dtype), cores)
+            traffic = traffic.writing(shape.volume(o), run, itemsize(o.dtype))
     parts = {plan.unit: compute * trips, units(device).reader: share * sent * trips}
     return phase_cycles(replace(plan, passes=len(made.passes)), parts, traffic, trips, device)
 
