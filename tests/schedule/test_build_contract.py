@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from headrace.arch.presets import device
-from headrace.schedule.graph import Scalar
+from headrace.ir.text import print_module
+from headrace.schedule.build import build
+from headrace.schedule.graph import Access, Axis, Compute, Contraction, Dim, Out, Scalar
 from headrace.schedule.phases.contraction import roles
 from headrace.schedule.phases.outline import flat_groups
 from headrace.schedule.phases.shape import shape
@@ -98,3 +100,43 @@ def _layout(graph, chip):
     made = class_outline(graph.classes[0], chip, True)
     (group,) = flat_groups(made.items)
     return group, made, {}
+
+
+def windowed(rows, columns, places, k):
+    """x[m, p, k] and w[n, p, k] that no dims of merge, and their product over p and k."""
+    kernel = Kernel("windows", 1)
+    wide = (rows, places, k + 1), (columns, places, k + 2)
+    a = kernel.load("a", wide[0], [0, 0, 0], (rows, places, k))
+    b = kernel.load("b", wide[1], [0, 0, 0], (columns, places, k))
+    names = {"m": rows, "n": columns, "p": places, "k": k}
+    dims = tuple(Dim(d, e, "reduction" if d in "pk" else "parallel") for d, e in names.items())
+    out = kernel.fresh((rows, columns), "f32")
+    body = (Scalar("in", (), "f16", 0), Scalar("in", (), "f16", 1), Scalar("arith.mulf", (0, 1), "f32"))
+    ins = tuple(Access(v, tuple(map(Axis, axes))) for v, axes in ((a, "mpk"), (b, "npk")))
+    outs = (Out(out, (Axis("m"), Axis("n")), 2, "add", 0.0),)
+    kernel.body.append(Compute(dims, ins, outs, body, Contraction((), ("m",), ("n",), ("p", "k"))))
+    kernel.store(out, "c", (rows, columns), [0, 0])
+    x, w = random(*wide[0]), random(*wide[1], seed=1)
+    want = np.einsum("mpk,npk->mn", x[..., :k].astype(np.float32), w[..., :k].astype(np.float32))
+    return kernel.graph(), {"a": x, "b": w, "c": np.zeros((rows, columns), np.float32)}, want
+
+
+@pytest.mark.parametrize(
+    "name, places, tile", [("spyre", 1, 8), ("spyre", 2, 3), ("tiny", 5, 4), ("sample", 7, 3)]
+)
+def test_a_sum_over_places_and_products_is_right_with_and_without_a_tail(name, places, tile):
+    graph, arrays, want = windowed(6, 40, places, 8)
+    plan = search(graph, device(name))
+    (part,) = plan.classes
+    phase = replace(part.phases[0], copies={"in": 2, "out": 1})
+    (depth,) = (d for d in phase.tile if d.startswith("k"))
+    phase = replace(phase, tile={**phase.tile, depth: tile}, blocks={**phase.blocks, "depth": tile})
+    got, _ = run(graph, arrays, name, plan=replace(plan, classes=(replace(part, phases=(phase,)),)))
+    assert np.allclose(got["c"], want, atol=0.05, rtol=1e-2)
+
+
+def test_a_program_is_not_longer_for_more_places_of_a_window():
+    chip = device("spyre")
+    graphs = [windowed(6, 40, places, 3)[0] for places in (20, 90)]
+    few, many = (print_module(build(g, search(g, chip), chip)).count("\n") for g in graphs)
+    assert many == few

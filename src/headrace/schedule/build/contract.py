@@ -4,9 +4,10 @@ between.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -153,50 +154,63 @@ class Contraction:
         return {d: e for d, e in self.shape.extents.items() if self.plan.tile[d] >= e}
 
     def _depth(self, state: State) -> None:
-        """Emit the depth: extra depth dims as loops, then runs of the depth itself, first and last apart."""
-        tile = self._tile(state)
+        """Emit the depth: the first and the last piece of the sum apart, a loop over the pieces between."""
+        size = self.plan.blocks["filling"] if state.is_filling else self.plan.tile.get(self.roles.depth, 1)
+        places, inner = self._pieces(size)
+        for place in runs(prod(count for _, count, _ in places), 1):
+            with self._repeated(place.count) as number:
+                at = self._coordinates(number + place.start, places)
+                around = replace(state, origin={**state.origin, **at})
+                if place.count > 1:
+                    around = replace(around, loops=(*state.loops, number))
+                for run in inner:
+                    first, last = run.is_first and place.is_first, run.is_last and place.is_last
+                    self._piece(around, replace(run, is_first=first, is_last=last), number, place.count)
+
+    def _pieces(self, size: int) -> tuple[list[tuple[str, int, int]], list[Run]]:
+        """The dims of the depth that one loop counts through (name, places, step of a place), and the runs
+        of the tiled dim inside of each place; that dim counts places, too, unless its last tile is smaller.
+        """
+        depth, total = self.roles.depth, self.shape.extents.get(self.roles.depth, 1)
+        outer = [(dim, self.shape.extents[dim], 1) for dim in self.roles.outer_depth]
+        if depth and total % size == 0:
+            return [*outer, (depth, total // size, size)], [Run(0, 1, size, True, True)]
+        return outer, runs(total, size)
+
+    def _coordinates(self, number: Index, places: list[tuple[str, int, int]]) -> Origin:
+        """The coordinates of a place, the last dim the fastest."""
+        found: Origin = {}
+        for position, (dim, count, step) in reversed(list(enumerate(places))):
+            found[dim] = (self.emit.remainder(number, count) if position else number) * step
+            number = self.emit.quotient(number, count) if position else number
+        return found
+
+    @contextmanager
+    def _repeated(self, count: int) -> Iterator[Index]:
+        if count == 1:
+            yield Index(0)
+            return
+        with self.emit.loop(count, "k") as number:
+            yield number
+
+    def _piece(self, state: State, run: Run, place: Index, places: int) -> None:
+        """Emit a run of the tiled depth at a place: load the factors that stream, multiply."""
         depth = self.roles.depth
-        size = self.plan.tile.get(depth, 1)
-        if state.is_filling:
-            size = self.plan.blocks["filling"]
-        total = self.shape.extents.get(depth, 1)
-        steps: list[tuple[Run, Origin]] = [(run, {}) for run in runs(total, size)]
-        if self.roles.outer_depth:
-            steps = self._flattened(total, size)
-        for run, fixed in steps:
-            with ExitStack() as stack:
-                number = Index(0)
-                if run.count > 1:
-                    number = stack.enter_context(self.emit.loop(run.count, "k"))
-                origin = {**state.origin, **fixed}
-                extents = {**tile}
-                if depth:
-                    origin[depth] = number * run.extent + run.start
-                    extents[depth] = run.extent
-                inner = replace(state, origin=origin, extents=extents)
-                operands = self._ready(set(state.held), []) or self._streamed(state)
-                inner = self._load(inner, operands, run.count, number, state.is_filling)
-                self._tile_blocks(inner, run)
+        with self._repeated(run.count) as number:
+            inner = replace(state, extents=self._tile(state))
+            if depth:
+                start = state.origin.get(depth, Index(0)) + run.start
+                origin = {**state.origin, depth: number * run.extent + start}
+                inner = replace(inner, origin=origin, extents={**inner.extents, depth: run.extent})
+            operands = self._ready(set(state.held), []) or self._streamed(state)
+            last = number if run.count > 1 else place
+            inner = self._load(inner, operands, run.count * places, last, state.is_filling)
+            self._tile_blocks(inner, run)
 
     def _streamed(self, state: State) -> list[Operand]:
         """The two factors, if they are not loaded yet: the depth is the innermost loop."""
         pair = [self.roles.rows] + ([self.roles.weights] if state.panel is None else [])
         return [o for o in pair if o not in state.held and o.storage.kind != "lx"]
-
-    def _flattened(self, total: int, size: int) -> list[tuple[Run, Origin]]:
-        """Extra depth dims unrolled around the runs of the depth: only the very first and last piece end
-        the sum.
-        """
-        places: list[Origin] = [{}]
-        for dim in self.roles.outer_depth:
-            places = [{**p, dim: Index(i)} for p in places for i in range(self.shape.extents[dim])]
-        found: list[tuple[Run, Origin]] = []
-        for number, place in enumerate(places):
-            for run in runs(total, size):
-                first = run.is_first and number == 0
-                last = run.is_last and number == len(places) - 1
-                found.append((replace(run, is_first=first, is_last=last), place))
-        return found
 
     def _tile_blocks(self, state: State, run: Run) -> None:
         """Emit the blocks of one tile: chunks of the depth, the last of the whole sum by stages of result

@@ -298,7 +298,7 @@ def _factor_bytes(space: Space, tile: dict[str, int], choice: Choice, copies: in
     r, total = space.roles, 0
     if choice.taper:
         return _panel_bytes(space, tile, choice, copies)
-    steps = trips(space, tile, (r.depth,))
+    steps = trips(space, tile, (r.depth,)) * space.places
     row_kinds, row_scale = _parts(space, r.row, choice.row)
     column_kinds, column_scale = _parts(space, r.column, choice.column)
     scales = ((r.rows, r.row, row_scale * column_kinds), (r.weights, r.column, column_scale * row_kinds))

@@ -67,6 +67,11 @@ class Space:
         """Return a dim's extent, 1 for no dim."""
         return self.shape.extents.get(dim, 1)
 
+    @property
+    def places(self) -> int:
+        """How often the tiled depth runs: places of the other dims of the depth."""
+        return prod(self.extent(d) for d in self.roles.outer_depth)
+
 
 def trips(space: Space, tile: dict[str, int], dims: tuple[str, ...]) -> int:
     """Return how many tiles there are along dims."""
@@ -84,7 +89,7 @@ def whole_cycles(space: Space) -> tuple[float, float, float]:
     """Return the cycles device memory needs to load the rows once, the weights once, to store the results."""
     r, rate = space.roles, rates(space.device)
     m, n = space.extent(r.row), space.extent(r.column)
-    depth = space.extent(r.depth) * prod(space.extent(d) for d in r.outer_depth)
+    depth = space.extent(r.depth) * space.places
     repeats = prod(space.extent(d) for d in r.outer)
     results = [o for o in space.shape.outputs if o.storage.kind != "lx"]
     stored = sum(m * n * itemsize(o.dtype) * space.cores for o in results) * (rate.write + rate.turnaround)
@@ -171,7 +176,7 @@ def _streams(space: Space, choice: Choice) -> bool:
 
 def _tile(space: Space, plan: PhasePlan, choice: Choice, rows: int, columns: int, fresh: bool) -> TileCost:
     r, rate = space.roles, rates(space.device)
-    depth = space.extent(r.depth) * prod(space.extent(d) for d in r.outer_depth)
+    depth = space.extent(r.depth) * space.places
     stationary, moving = (r.weights, r.rows) if choice.order == "column" else (r.rows, r.weights)
     counts = {id(r.rows): rows * depth, id(r.weights): columns * depth}
     load = _loaded(space, moving, counts[id(moving)], choice)
@@ -226,7 +231,7 @@ def _timeline(
         device.cycles(device.memory("global").latency_ns) + 2 * device.unit(units(device).loader).setup_cycles
     )
     first = kinds[0][0]
-    steps = ceil(space.extent(space.roles.depth) / (choice.filling or choice.depth))
+    steps = ceil(space.extent(space.roles.depth) / (choice.filling or choice.depth)) * space.places
     ahead = _ahead(space, plan, choice)
     fill = first.load / steps + latency
     overlaps = plan.copies["in"] > 1
@@ -276,9 +281,7 @@ def _share_of_loads(space: Space, choice: Choice) -> float:
 
 def _ahead(space: Space, plan: PhasePlan, choice: Choice) -> float:
     """The part of a tile's streamed factor that the scratchpad holds in advance."""
-    steps = ceil(space.extent(space.roles.depth) / choice.depth) * prod(
-        space.extent(d) for d in space.roles.outer_depth
-    )
+    steps = ceil(space.extent(space.roles.depth) / choice.depth) * space.places
     copies = plan.copies["in"]
     if steps > 2:
         middle = min(copies, steps - 2)
@@ -306,9 +309,7 @@ def _work(
     if count == 1:
         latency = matrix.latency_cycles if matrix is not None else 0
         swap += latency + 3 * space.device.signal_cycles + BUBBLE_CYCLES
-    chunks = ceil(space.extent(space.roles.depth) / depth) * prod(
-        space.extent(d) for d in space.roles.outer_depth
-    )
+    chunks = ceil(space.extent(space.roles.depth) / depth) * space.places
     last = count * (max(stage_rows * max(per_row, space.known(_epilogue_cycles, depth, width)), fill) + swap)
     passing = max(per_row, space.known(_passing_cycles, depth, width))
     return count * (chunks - 1) * (max(each * passing, fill) + swap) + last * ceil(rows / stage), last
