@@ -97,8 +97,29 @@ def _from_ktir(kernel: Kernel, device: Device, options: Options) -> Program:
         work=compiled.work,
         scalars=dict(options.scalars),
         file=kernel.file,
-        meta={"reduction_terms": compiled.reduction_terms},
+        meta={"reduction_terms": compiled.reduction_terms, "asked": _asked(kernel, options)},
     )
+
+
+def _asked(kernel: Kernel, options: Options) -> dict[str, Any]:
+    """What a compilation was asked for beside text, device and scalars, as JSON data."""
+    return {
+        "function": kernel.function,
+        "is_masked": kernel.is_masked,
+        "without": list(options.without),
+        "effort": options.effort,
+        "plan": options.plan,
+        "settings": dict(options.settings),
+    }
+
+
+def recompile(program: Program, scalars: Mapping[str, float | int]) -> Program:
+    """The program for other scalar values, everything else as it was asked for."""
+    asked = {**_asked(Kernel(program.ktir), Options()), **program.meta.get("asked", {})}
+    kernel = Kernel(program.ktir, program.file, asked["function"], asked["is_masked"])
+    without, plan = tuple(asked["without"]), asked["plan"]
+    options = Options(without, asked["effort"], plan, scalars, asked["settings"])
+    return compile_kernel(kernel, program.device, options)
 
 
 def _cycles(dfir: Any, device: Device, scalars: Mapping[str, float | int]) -> float:

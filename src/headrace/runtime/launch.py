@@ -108,10 +108,9 @@ def _for_scalars(program: Program, inputs: Mapping[str, Any]) -> Program:
             f"the program was compiled for {program.scalars}",
             hint="compile the KTIR for the new scalar values",
         )
-    from headrace.runtime.compiler import Options, compile_kernel
-    from headrace.runtime.kernel import Kernel
+    from headrace.runtime.compiler import recompile
 
-    return compile_kernel(Kernel(program.ktir, program.file), program.device, Options(scalars=wanted))
+    return recompile(program, wanted)
 
 
 def _values(
