@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from benchmarks.kernels import kernel_text, single, suite_text
 from benchmarks.schedule import timed_cycles
@@ -43,6 +45,13 @@ def test_predicted_cycles_are_not_below_the_bound():
     for graph in (tilegraphs.gemm(1024, 1024, 1024, (4, 8)), tilegraphs.add(4096, 1024, 32)):
         plan = search(graph, device("spyre"))
         assert plan.predicted_cycles >= plan.bound_cycles
+
+
+def test_every_core_reads_the_gathered_rows_of_its_own():
+    text = (Path(__file__).parents[2] / "examples" / "kernels" / "embedding.mlir").read_text()
+    plan = search(model(parse(text), device("spyre")), device("spyre"))
+    (phase,) = plan.classes[0].phases
+    assert not phase.multicast and plan.predicted_cycles >= plan.bound_cycles
 
 
 def test_partial_sums_take_the_time_of_the_vector_unit_they_pass_through():

@@ -8,7 +8,6 @@ from math import ceil, prod
 
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.phases.multicast import is_shared
 from headrace.schedule.phases.passes import accumulator_dtype, compute_ops, has_lane
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
@@ -21,6 +20,7 @@ from headrace.schedule.search.vector import (
     even_step,
     key,
     outgoing,
+    read_once,
     run_of,
     shorter,
 )
@@ -105,7 +105,7 @@ def _plan(
     limits: Limits,
 ) -> PhasePlan:
     memory = [o for o in shape.inputs if o.storage.kind != "lx"]
-    shared = tuple(key(o) for o in memory if limits.multicast and is_shared(o.surface.base, cores, device))
+    shared = read_once(shape, device, cores, limits)
     points = _points(shape, lane, step, tile)
     split = "points" if points >= device.corelets else "depth"
     made = PhasePlan(

@@ -12,7 +12,7 @@ from math import ceil
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.phases.contraction import accumulator, contracting_unit, roles
-from headrace.schedule.phases.multicast import is_shared, joinable
+from headrace.schedule.phases.multicast import joinable
 from headrace.schedule.phases.shape import Shape
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.search.contract_cost import (
@@ -27,7 +27,7 @@ from headrace.schedule.search.contract_cost import (
     whole_cycles,
 )
 from headrace.schedule.search.pricing import rounded
-from headrace.schedule.search.vector import Limits, describe, key, shorter
+from headrace.schedule.search.vector import Limits, describe, key, read_once, shorter
 
 COPIES = (16, 12, 8, 6, 5, 4, 3, 2, 1)
 """Copies of streamed factors that are tried: loads issued well ahead do not wait behind stores."""
@@ -77,15 +77,7 @@ def _spaces(shape: Shape, device: Device, cores: int, limits: Limits) -> Iterato
         unit = contracting_unit(device, found.rows.dtype)
         sums = accumulator(shape.group.computes[0], device.unit(unit).matrix, found.rows.dtype)
         space = Space(shape, found, device, cores, unit, sums, limits)
-        yield replace(space, block=block(space), shared=_shared(space)), swapped
-
-
-def _shared(space: Space) -> tuple[str, ...]:
-    """Operands several cores read in one transfer."""
-    inputs = [o for o in space.shape.inputs if o.storage.kind != "lx" and o.index is None]
-    if not space.limits.multicast:
-        return ()
-    return tuple(key(o) for o in inputs if is_shared(o.surface.base, space.cores, space.device))
+        yield replace(space, block=block(space), shared=read_once(shape, device, cores, limits)), swapped
 
 
 def block(space: Space) -> tuple[int, int]:

@@ -25,7 +25,9 @@ def rounded(size: int) -> int:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes of device memory by all cores together, and the most one core moves alone each way."""
+    """Bytes of device memory by all cores together, and the most one core moves alone each way; whether an
+    operand is gathered, so that its indices come first.
+    """
 
     device: Device
     cores: int
@@ -34,7 +36,7 @@ class Traffic:
     written: float = 0.0
     read_alone: float = 0.0
     written_alone: float = 0.0
-    descriptors: int = 0
+    is_gathered: bool = False
 
     def reading(self, elements: int, run: int, size: int, base: Linear, shared: bool) -> Traffic:
         """Return the traffic with one more operand of `elements` per core in runs of `run` elements."""
@@ -82,13 +84,13 @@ def phase_cycles(
     memory = device.memory("global")
     setup = device.unit(units(device).loader).setup_cycles
     latency = device.cycles(memory.latency_ns) + setup
-    tiles = max(1, trips)
+    tiles, ways = max(1, trips), 3 if traffic.is_gathered else 2
     if plan.copies.get("in", 1) > 1 or trips == 1:
         steady = max(max(every.values()), setup * trips)
         rest = sum(v for k, v in every.items()) / tiles - max(every.values()) / tiles
-        total = steady + rest + 2 * latency
+        total = steady + rest + ways * latency
     else:
-        total = sum(every.values()) + 2 * latency * tiles
+        total = sum(every.values()) + ways * latency * tiles
     signals = 4 * device.signal_cycles
     return replace(plan, cycles=total + signals, parts={k: round(v, 1) for k, v in every.items()})
 

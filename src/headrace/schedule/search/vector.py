@@ -198,9 +198,7 @@ def _plan(
     tiled = {d for d, e in tile.items() if e < shape.extents[d]}
     from_memory = [o for o in shape.inputs if o.storage.kind != "lx"]
     once = tuple(key(o) for o in from_memory if not tiled & set(o.surface.dims) and limits.residency)
-    shared = tuple(
-        key(o) for o in from_memory if limits.multicast and is_shared(o.surface.base, cores, device)
-    )
+    shared = read_once(shape, device, cores, limits)
     streamed = [o for o in from_memory if key(o) not in once]
     made = PhasePlan(
         name, "vector", tuple(map(describe, shape.group.computes)), units(device).vector,
@@ -263,6 +261,7 @@ def _priced(plan: PhasePlan, shape: Shape, device: Device, cores: int) -> PhaseP
             size = shape.volume(o) if key(o) in plan.once else box(o, tile) * trips
             run = run_of(o, tile)
             traffic = traffic.reading(size, run, itemsize(o.dtype), o.surface.base, key(o) in plan.multicast)
+            traffic = replace(traffic, is_gathered=traffic.is_gathered or o.index is not None)
     for o in shape.outputs:
         if o.storage.kind != "lx":
             run = run_of(o, tile)
@@ -271,10 +270,18 @@ def _priced(plan: PhasePlan, shape: Shape, device: Device, cores: int) -> PhaseP
     return phase_cycles(replace(plan, passes=len(made.passes)), parts, traffic, trips, device)
 
 
+def read_once(shape: Shape, device: Device, cores: int, limits: Limits) -> tuple[str, ...]:
+    """Return the operands that several cores read in one transfer; never gathered ones, of which each core
+    reads rows of its own.
+    """
+    inputs = [o for o in shape.inputs if o.storage.kind != "lx" and o.index is None]
+    return tuple(key(o) for o in inputs if limits.multicast and is_shared(o.surface.base, cores, device))
+
+
 def _message_cycles(operand: Operand, lane: str, step: int, bandwidth: int) -> float:
     if has_lane(operand, lane) and operand.surface.stride(lane) != 1 and len(operand.surface.dims) > 1:
         return float(step)
     return max(1.0, row_bytes(operand, lane, step) / bandwidth)
 
 
-__all__ = ["Limits", "candidates", "key", "lane_of", "point_dims", "step_size", "tilings"]
+__all__ = ["Limits", "candidates", "key", "lane_of", "point_dims", "read_once", "step_size", "tilings"]
