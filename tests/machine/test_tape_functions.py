@@ -10,6 +10,7 @@ import pytest
 from headrace.machine.execute.arithmetic import binary, unary
 from headrace.machine.execute.tape.program import FUNCTIONS, Player, prepare
 from headrace.machine.execute.tape.record import DEVICE, Recorder
+from headrace.machine.execute.vectors import reduce_axis
 from headrace.numbers.dtypes import numpy_dtype
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, 65504.0, 3e38, 88.8, -104.0, 0.099, -0.1]
@@ -48,6 +49,37 @@ def test_a_function_of_the_tape_is_that_of_the_engine(name: str, shape: str) -> 
     bits = f"u{found.dtype.itemsize}"
     same = (found.view(bits) == wanted.view(bits)) | (np.isnan(found) & np.isnan(wanted))
     assert same.all(), (found[~same], wanted[~same])
+
+
+@pytest.mark.parametrize("lanes", [7, 100, 128, 300, 512, 1000, 1024, 2047, 2048, 4104, 6000, 8192])
+def test_a_row_is_summed_as_numpy_does(lanes: int) -> None:
+    x = np.random.default_rng(0).standard_normal((3, lanes)).astype(np.float32)
+    np.testing.assert_array_equal(_of_rows("row_sum", x), np.add.reduce(x, axis=1))
+
+
+def test_the_greatest_of_a_row_is_that_of_the_engine() -> None:
+    rng = np.random.default_rng(0)
+    special = np.float32([*SPECIAL, -np.nan])
+    rows = [rng.choice(special[:n], 40) for n in (2, 6, 15) for _ in range(40)]
+    rows += [rng.choice(np.float32([-0.0, -1.0, -np.inf, -1e-40, low]), 3) for low in (-2, -np.nan)] * 40
+    for row in rows:
+        found = _of_rows("row_max", row[None])
+        wanted = reduce_axis("max", row[None], "f32", 1)
+        same = found.view(np.int32) == wanted.view(np.int32)
+        assert (same | (np.isnan(found) & np.isnan(wanted))).all(), row
+
+
+def _of_rows(name: str, x: Any) -> Any:
+    """The reduction of every row by the compiled machine."""
+    recorder, real = Recorder(1 << 18, 64, 64, {}), np.zeros(1 << 18, np.uint8)
+    fake = np.ndarray(x.shape, x.dtype, recorder.memories[DEVICE].bytes, 4096)
+    np.ndarray(x.shape, x.dtype, real, 4096)[...] = x
+    out = recorder.add(name, recorder.new((len(x), 1), x.dtype), [fake], None, ())
+    recorder.add("move", np.ndarray((len(x), 1), x.dtype, recorder.memories[DEVICE].bytes), [out])
+    prepared = prepare(recorder)
+    assert prepared is not None
+    Player(prepared, real).play()
+    return np.ndarray(len(x), x.dtype, real)
 
 
 def _of_the_engine(name: str, given: list[Any], kind: str) -> Any:

@@ -1,8 +1,8 @@
 """What the element-wise vector ops compute, on whole arrays.
 
 Narrow floats (f16, bf16, fp8) compute in f32 and round once; f32 functions that NumPy does not give within
-one ulp go through f64. Arrays keep two leading axes, instance and iteration, in front of the vector's
-shape.
+one ulp go through f64, but for exp (`numbers.exponential`). Arrays keep two leading axes, instance and
+iteration, in front of the vector's shape.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from headrace.machine.execute.convert import pays, round_to, widen
-from headrace.numbers import special
+from headrace.numbers import exponential, special
 from headrace.numbers.dtypes import is_float, numpy_dtype, unsigned_dtype
 
 Array = np.ndarray[Any, Any]
@@ -223,11 +223,13 @@ def unary(function: str, x: Array, dtype: str) -> Array:
     f = UNARY[function]
     if not is_float(dtype):
         return f(x)
-    if dtype == "f32" and function not in EXACT:
-        if function in _COMPILED and pays(x):
-            from headrace.machine.execute import functions
+    if dtype == "f32" and function in _COMPILED and pays(x):
+        from headrace.machine.execute import functions
 
-            return functions.apply(function, x)
+        return functions.apply(function, x)
+    if function == "exp" and dtype != "f64":
+        return round_to(exponential.exp(widen(x)), dtype)
+    if dtype == "f32" and function not in EXACT:
         return round_to(f(x.astype(np.float64)), dtype)
     return round_to(f(widen(x)), dtype)
 

@@ -1,4 +1,4 @@
-"""Compiled f32 functions, computed in f64 inside the loop; they give what NumPy's f64 functions round to.
+"""Compiled functions of f32: exp in f32, the others in f64 inside the loop, rounding what NumPy gives in f64.
 
 NumPy's own f32 `exp` is up to 2.5 ulp off, and going through f64 arrays triples the memory traffic. Import
 this file only when there is much to compute (see `convert.pays`).
@@ -6,19 +6,38 @@ this file only when there is much to compute (see `convert.pays`).
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, register_jitable
 
+from headrace.machine.execute import half
 from headrace.machine.execute.half import compiled
+from headrace.numbers import exponential
+from headrace.numbers.exponential import (
+    DOWN,
+    EXPONENT,
+    HIGHEST,
+    LESS,
+    LN2_HIGH,
+    LN2_LOW,
+    LOG2E,
+    LOWEST,
+    MORE,
+    ROUND,
+    UP,
+    Q,
+)
 
 Array = np.ndarray[Any, Any]
+Q0, Q1, Q2, Q3, Q4 = Q
 _LOG2E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
-_ROUND = 6755399441055744.0
+_ROUND_F64 = 6755399441055744.0
 """1.5 x 2^52: adding and subtracting it rounds a small f64 to an integer."""
 
 
@@ -36,6 +55,22 @@ def _float(_: Any, x: Any) -> Any:
         return builder.bitcast(arguments[0], ir.DoubleType())
 
     return types.float64(types.int64), generate
+
+
+@intrinsic
+def _bits_f32(_: Any, x: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(32))
+
+    return types.int32(types.float32), generate
+
+
+@intrinsic
+def _float_f32(_: Any, x: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.FloatType())
+
+    return types.float32(types.int32), generate
 
 
 @intrinsic
@@ -58,8 +93,8 @@ def _exp_inside(x: float) -> float:
 
     Powers by fours: no long chain of operations that wait for each other.
     """
-    shifted = _fma(x, _LOG2E, _ROUND)
-    n = shifted - _ROUND
+    shifted = _fma(x, _LOG2E, _ROUND_F64)
+    n = shifted - _ROUND_F64
     r = _fma(n, -_LN2_LOW, _fma(n, -_LN2_HIGH, x))
     r2 = r * r
     r4 = r2 * r2
@@ -73,16 +108,18 @@ def _exp_inside(x: float) -> float:
 
 @register_jitable
 def _exp_f32(x: Any) -> Any:
-    """e^x in f32; ±110 give what is beyond: infinity and zero."""
-    low = np.float32(-110.0) if x < np.float32(-110.0) else x
-    v = np.float32(110.0) if low > np.float32(110.0) else low
-    y = np.float32(_exp_inside(np.float64(v)))
-    return x if x != x else y
-
-
-def _exp_loop(x: Array, out: Array) -> None:
-    for k in range(x.size):
-        out[k] = _exp_f32(x[k])
+    """e^x in f32, to the bit as `numbers.exponential.exp`, which says how."""
+    v = LOWEST if x < LOWEST else x
+    v = HIGHEST if v > HIGHEST else v
+    shifted = v * LOG2E + ROUND
+    n = shifted - ROUND
+    high, low = v - n * LN2_HIGH, n * LN2_LOW
+    r = high - low
+    q = (((Q4 * r + Q3) * r + Q2) * r + Q1) * r + Q0
+    p = (high + (r * r * q - low)) + np.float32(1)
+    is_small = v < np.float32(0)
+    bits = (_bits_f32(shifted) << EXPONENT) + (MORE if is_small else LESS)
+    return p * _float_f32(np.int32(bits)) * (DOWN if is_small else UP)
 
 
 @register_jitable
@@ -107,17 +144,19 @@ def _tanh(x: Any) -> Any:
     return np.float32(v if v != v else y)
 
 
-def _sigmoid_loop(x: Array, out: Array) -> None:
-    for k in range(x.size):
-        out[k] = _sigmoid(x[k])
+def _loop(f: Any, stamp: int) -> Any:
+    """The loop of a function; the cache on disk tells those of different `stamp` apart."""
+
+    def loop(x: Array, out: Array) -> None:
+        for k in range(x.size if stamp >= 0 else 0):
+            out[k] = f(x[k])
+
+    return compiled(loop)
 
 
-def _tanh_loop(x: Array, out: Array) -> None:
-    for k in range(x.size):
-        out[k] = _tanh(x[k])
-
-
-_LOOPS = {"exp": compiled(_exp_loop), "sigmoid": compiled(_sigmoid_loop), "tanh": compiled(_tanh_loop)}
+STAMP = crc32(b"".join(Path(str(m.__file__)).read_bytes() for m in (exponential, half)))
+"""Of the files that the loops depend on besides this one."""
+_LOOPS = {name: _loop(f, STAMP) for name, f in (("exp", _exp_f32), ("sigmoid", _sigmoid), ("tanh", _tanh))}
 NAMES = frozenset(_LOOPS)
 
 

@@ -210,8 +210,17 @@ def reduce_axis(function: str, x: Array, dtype: str, axis: int) -> Array:
         lanes = np.moveaxis(x, axis, -1)
         return _accumulate(function, lanes, dtype)[..., -1]
     if is_float(dtype):
-        return round_to(ufunc.reduce(widen(x), axis=axis), dtype)
+        return round_to(_signed(function, ufunc.reduce(widen(x), axis=axis), x, axis), dtype)
     return np.asarray(ufunc.reduce(x, axis=axis, dtype=numpy_dtype(dtype)))
+
+
+def _signed(function: str, found: Array, x: Array, axis: int) -> Array:
+    """The sign of a zero that is the greatest or the least of many, +0 above -0; NumPy leaves it open."""
+    if not function.startswith(("max", "min")) or not (found == 0).any():
+        return found
+    is_greatest, negative = function.startswith("max"), np.signbit(x)
+    has_other = np.any((x == 0) & (negative != is_greatest), axis=axis)
+    return np.where(found == 0, np.where(has_other == is_greatest, 0.0, -0.0), found).astype(found.dtype)
 
 
 def _mask(node: VectorOp, _: Sequence[Array], indices: Sequence[Any], *__: Any) -> Array:

@@ -8,6 +8,7 @@ order of NumPy's pairwise summation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -19,13 +20,12 @@ from numba import carray, types
 from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
-from headrace.machine.execute import functions, half
-from headrace.machine.execute.functions import _exp_f32, _sigmoid, _tanh
+from headrace.machine.execute import functions
+from headrace.machine.execute.functions import STAMP, _exp_f32, _sigmoid, _tanh
 from headrace.machine.execute.half import _extend, _truncate, compiled
 
-LEVELS = 8
-LONGEST_SUM = 128 << 6
-"""Elements that halving so often surely brings to 128, although halves are rounded to eights."""
+LONGEST_SUM = 8192
+"""Elements of the longest row whose sum the machine computes."""
 
 
 @intrinsic
@@ -62,23 +62,44 @@ def _move(_: Any, target: Any, source: Any, size: Any) -> Any:
     return types.none(types.int64, types.int64, types.int64), generate
 
 
-@intrinsic
-def _sum_exactly_128(_: Any, address: Any) -> Any:
-    """What `_sum_128` gives for 128 elements, eight at a time."""
+def _sum_of_blocks(blocks: int) -> Any:
+    """The pairwise sum of so many times 128 elements, a power of two, as one function of their address.
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(ir.FloatType(), 8)
-        start = builder.inttoptr(arguments[0], kind.as_pointer())
-        total = builder.load(start, align=4)
-        for k in range(1, 16):
-            part = builder.gep(start, [ir.Constant(ir.IntType(64), k)])
-            total = builder.fadd(total, builder.load(part, align=4))
-        lanes = [builder.extract_element(total, ir.Constant(ir.IntType(32), k)) for k in range(8)]
-        while len(lanes) > 1:
-            lanes = [builder.fadd(a, b) for a, b in zip(lanes[::2], lanes[1::2], strict=True)]
-        return lanes[0]
+    The eight partial sums of every block, all blocks at a time, then the halves of each: what lies in a
+    vector is added even lanes to odd ones, until one element is left.
+    """
 
-    return types.float32(types.int64), generate
+    @intrinsic
+    def total(_: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = ir.VectorType(ir.FloatType(), 8)
+            start = builder.inttoptr(arguments[0], kind.as_pointer())
+
+            def loaded(k: int) -> Any:
+                return builder.load(builder.gep(start, [ir.Constant(ir.IntType(64), k)]), align=4)
+
+            def picked(a: Any, b: Any, lanes: Sequence[int]) -> Any:
+                mask = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), list(lanes))
+                return builder.shuffle_vector(a, b, mask)
+
+            parts = [loaded(16 * block) for block in range(blocks)]
+            for k in range(1, 16):
+                parts = [builder.fadd(p, loaded(16 * block + k)) for block, p in enumerate(parts)]
+            while len(parts) > 1:
+                lanes = range(2 * parts[0].type.count)
+                parts = [picked(a, b, lanes) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+            whole = parts[0]
+            while whole.type.count > 1:
+                even, odd = (range(k, whole.type.count, 2) for k in (0, 1))
+                whole = builder.fadd(picked(whole, whole, even), picked(whole, whole, odd))
+            return builder.extract_element(whole, ir.Constant(ir.IntType(32), 0))
+
+        return types.float32(types.int64), generate
+
+    return total
+
+
+_sum_exactly_128 = _sum_of_blocks(1)
 
 
 @register_jitable
@@ -299,16 +320,22 @@ _abs_loop, _sigmoid_loop, _tanh_loop = _unary_f32(_abs), _unary_f32(_sigmoid), _
 
 @numba.njit(error_model="numpy")
 def _row_max(o: int, a: int, n: int) -> None:
-    """As ordered integers, which LLVM turns into vector code; NaN where there is one, +0 above -0."""
-    x = carray(_pointer(a), n, np.int32)
-    most, strange = np.int32(-(1 << 31)), np.int32(0)
+    """By the bits as integers, which LLVM turns into vector code; NaN where there is one, +0 above -0.
+
+    Signed, floats that are not negative lie above all others, in their order; negative ones lie the other way
+    round. NaNs lie beyond infinity, negative ones if the bits are unsigned.
+    """
+    x, u = carray(_pointer(a), n, np.int32), carray(_pointer(a), n, np.uint32)
+    most, farthest = np.int32(-(1 << 31)), np.uint32(0)
     for k in range(n):
-        i = x[k]
-        key = i ^ ((i >> np.int32(31)) & np.int32(0x7FFFFFFF))
-        most = max(most, key)
-        strange |= np.int32((i & np.int32(0x7FFFFFFF)) > np.int32(0x7F800000))
-    found = _as_float(most ^ ((most >> np.int32(31)) & np.int32(0x7FFFFFFF)))
-    _f32(o, 1)[0] = np.float32(np.nan) if strange != 0 else found
+        most = max(most, x[k])
+        farthest = max(farthest, u[k])
+    if most < 0:
+        most = np.int32((1 << 31) - 1)
+        for k in range(n):
+            most = min(most, x[k])
+    is_nan = (farthest > np.uint32(0xFF800000)) | (most > np.int32(0x7F800000))
+    _f32(o, 1)[0] = np.float32(np.nan) if is_nan else _as_float(most)
 
 
 @numba.njit(error_model="numpy")
@@ -341,13 +368,16 @@ def _sum_128(address: int, first: int, n: int) -> Any:
     return total
 
 
-def _halves(smaller: Any) -> Any:
-    """The pairwise sum of up to twice as many elements; no recursion, which cannot be kept on disk."""
+def _halves(smaller: Any, least: int) -> Any:
+    """The pairwise sum of up to twice as many elements, at once up to `least`.
+
+    No recursion, which cannot be kept on disk.
+    """
 
     @numba.njit(error_model="numpy")
     def halves(x: int, first: int, n: int) -> Any:
-        if n <= 128:
-            return _sum_128(x, first, n)
+        if n <= least:
+            return smaller(x, first, n)
         half = n // 2
         half -= half % 8
         return smaller(x, first, half) + smaller(x, first + half, n - half)
@@ -355,9 +385,29 @@ def _halves(smaller: Any) -> Any:
     return halves
 
 
-_pairwise = _sum_128
-for _ in range(LEVELS):
-    _pairwise = _halves(_pairwise)
+def _up_to(size: int, exactly: Any, least: int, smaller: Any) -> Any:
+    """The pairwise sum of up to `size` elements, of so many at once; `smaller` sums up to `least`."""
+
+    smaller = _halved(size, least, smaller)
+
+    @numba.njit(error_model="numpy")
+    def total(address: int, first: int, n: int) -> Any:
+        if n == size:
+            return exactly(address + 4 * first)
+        return smaller(address, first, n)
+
+    return total
+
+
+def _halved(size: int, least: int, smaller: Any) -> Any:
+    """The pairwise sum of up to `size` elements; `smaller` sums up to `least`."""
+    for _ in range((size // least).bit_length()):  # once more than it takes: halves are rounded to eights
+        smaller = _halves(smaller, least)
+    return smaller
+
+
+_pairwise = _up_to(512, _sum_of_blocks(4), 128, _sum_128)
+_pairwise = _halved(LONGEST_SUM, 1024, _up_to(1024, _sum_of_blocks(8), 512, _pairwise))
 
 
 # ---- the machine -------------------------------------------------------------------------------------------
@@ -460,7 +510,7 @@ def _machine(stamp: int) -> Any:
 
 def _stamp() -> int:
     """Of the files whose functions are compiled into the machine besides those of this one."""
-    return crc32(b"".join(Path(str(m.__file__)).read_bytes() for m in (functions, half)))
+    return crc32(Path(str(functions.__file__)).read_bytes(), STAMP)
 
 
 play = compiled(_machine(_stamp()))
