@@ -24,7 +24,8 @@ def diff(
     as_json: AsJson = False,
 ) -> int:
     """Run the reference and the machine on the same seeded inputs; print the first element that differs: its
-    values, the statement and tile that write it, and the transfer that moves it. Exit 2 if one does.
+    values, the statement and tile that write it, the transfer that moves it, and the first statement on
+    the way whose values part. Exit 2 if one does.
     """
     from headrace.runtime.artefact import load as open_program
     from headrace.runtime.compiler import Options, compile_kernel

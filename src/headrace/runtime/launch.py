@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,6 +89,21 @@ def run_program(
         execute_ms=outcome.execute_ms,
         timing_ms=outcome.timing_ms,
     )
+
+
+@contextmanager
+def bound(
+    program: Program, inputs: Mapping[str, Any] | None, memory: Memory, seed: int = 0
+) -> Iterator[dict[str, float | int]]:
+    """Every run-time argument of the DFIR, with its arrays and scratch in memory for as long as it lasts."""
+    binding = bind(program.arguments, inputs, memory, seed)
+    held: list[int] = []
+    try:
+        yield _values(program, _bindings(program, binding), memory, held)
+    finally:
+        for address in held:
+            memory.free(address)
+        binding.release(memory)
 
 
 def _bindings(program: Program, binding: Binding) -> dict[str, float | int]:

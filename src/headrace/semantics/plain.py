@@ -157,7 +157,7 @@ def _typed(value: float | int, dtype: str) -> Any:
 
 def run_tiles(launch: Launch, kernel: FuncOp, values: Sequence[Any]) -> None:
     """Runs every tile; a tile that waits is resumed when what it waits for is there."""
-    frames = [Frame(launch, tile, place) for tile, place in enumerate(_places(launch))]
+    frames = [Frame(launch, tile, place) for tile, place in enumerate(places(launch))]
     take_turns({f.tile: run_block(f, kernel.body.block, values) for f in frames})
     for frame in frames:
         launch.report.note_peak(frame.ledger.peak_bytes, frame.ledger.peak_at)
@@ -181,7 +181,7 @@ def take_turns(runs: dict[int, Steps]) -> None:
                 del runs[tile]
 
 
-def _places(launch: Launch) -> Iterator[tuple[int, ...]]:
+def places(launch: Launch) -> Iterator[tuple[int, ...]]:
     """The grid coordinates of tile 0, 1, ..."""
     if launch.options.linearise == "last":
         yield from np.ndindex(*launch.grid)
