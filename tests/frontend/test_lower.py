@@ -11,6 +11,7 @@ from headrace.arch.presets import device
 from headrace.frontend.compile import loop_program_to_ktir
 from headrace.frontend.lower.dims import group
 from headrace.frontend.lower.program import Unsupported, read_program
+from headrace.runtime.compiler import Options, compile_kernel
 from headrace.runtime.kernel import Kernel, interpret
 
 SPYRE = device("spyre")
@@ -100,6 +101,43 @@ def test_a_padded_read_stays_inside_its_buffer() -> None:
     x = np.array([1, 2, 3], np.float32)
     run = interpret(Kernel(loop_program_to_ktir(literal, SPYRE).text), b0=x)
     np.testing.assert_array_equal(run.outputs["b1"], [1, 2, 3, 0, 0])
+
+
+def test_a_value_used_twice_at_every_step_compiles_in_time_linear_in_the_steps() -> None:
+    """A spelled-out expression of it would have 2^60 leaves."""
+    doubled = [(f"v{k + 1}", "add", f"v{k}", f"v{k}") for k in range(60)]
+    body = [
+        ("v0", "load", "b0", "i0"),
+        *doubled,
+        ("v61", "tanh", "v60"),
+        ("v62", "load", "b1", "8*i0 + i1"),
+        ("v63", "mul", "v61", "v62"),
+        (None, "store", "b2", "8*i0 + i1", "v63", None),
+    ]
+    literal = program(
+        [nest([("i0", 4), ("i1", 8)], body)],
+        b0=("in", "float32", (4,)),
+        b1=("in", "float32", (4, 8)),
+        b2=("out", "float32", (4, 8)),
+    )
+    kernel = Kernel(loop_program_to_ktir(literal, SPYRE).text)
+    x, y = np.array([1, -1, 0, 3], np.float32), np.arange(32, dtype=np.float32).reshape(4, 8)
+    outputs = compile_kernel(kernel, SPYRE, Options()).run(b0=x, b1=y).outputs
+    np.testing.assert_array_equal(outputs["b2"].reshape(4, 8), np.sign(x)[:, None] * y)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16"])
+def test_a_fold_over_positions_alone_has_its_extents(kind: str) -> None:
+    """The sum of the first five numbers, in a row of its own type; nothing is read."""
+    body = [
+        ("v0", "index_expr", "r0", "int32"),
+        ("v1", "to_dtype", "v0", kind, True),
+        ("v2", "reduction", kind, kind, "sum", "v1"),
+        (None, "store_reduction", "b0", "i0", "v2"),
+    ]
+    literal = program([nest([("i0", 3)], body, [("r0", 5)])], b0=("out", kind, (3,)))
+    run = interpret(Kernel(loop_program_to_ktir(literal, SPYRE).text))
+    np.testing.assert_array_equal(run.outputs["b0"], [10, 10, 10])
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,10 @@ def test_integers_wrap_and_divide_toward_zero() -> None:
     assert binary("addi", np.int8([127]), np.int8([1]), "i8").tolist() == [-128]
     assert binary("divsi", np.int32([-7]), np.int32([2]), "i32").tolist() == [-3]
     assert binary("remsi", np.int32([-7]), np.int32([2]), "i32").tolist() == [-1]
+    least, seven = np.int8([-128, 7]), np.int8([7, -128])
+    assert binary("divsi", least, seven, "i8").tolist() == [-18, 0]
+    assert binary("remsi", least, seven, "i8").tolist() == [-2, 7]
+    assert binary("ceildivsi", least, seven, "i8").tolist() == [-18, 0]
     assert binary("divui", np.int32([-1]), np.int32([2]), "i32").tolist() == [2**31 - 1]
     assert binary("shrsi", np.int32([-8]), np.int32([40]), "i32").tolist() == [-1]
     assert binary("abs_max", np.int32([-8]), np.int32([3]), "i32").tolist() == [8]

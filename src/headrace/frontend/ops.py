@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import torch
 
+from headrace.frontend.lower.program import TYPES
+
 LOOP_OPS = frozenset(
     """
     add sub mul truediv div_rn neg abs exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal square
@@ -16,13 +18,14 @@ LOOP_OPS = frozenset(
     bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift and_ or_ xor
     lshift rshift isnan isinf where identity floordiv truncdiv int_truediv fma mul_rn dot
     floor_to_int ceil_to_int trunc_to_int round_to_int to_dtype_bitcast
+    tan sinh cosh asin acos atan asinh acosh atanh erfc atan2 copysign signbit hypot
     """.split()
 )
 """Pointwise operations of Inductor's loop IR a kernel may hold (besides loads, stores, reductions, masks,
 casts).
 """
 
-DTYPES = frozenset({torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.bool})
+DTYPES = frozenset(getattr(torch, name) for name in TYPES)
 """Element types of native operators' operands and results."""
 
 POINTWISE = frozenset(
@@ -35,6 +38,7 @@ POINTWISE = frozenset(
     convert_element_type lift_fresh_copy arange full full_like iota ones ones_like scalar_tensor zeros
     zeros_like new_full new_zeros new_ones eye empty empty_like empty_strided empty_permuted new_empty
     new_empty_strided __lshift__ __rshift__ bitwise_left_shift bitwise_right_shift
+    tan sinh cosh asin acos atan asinh acosh atanh erfc atan2 copysign signbit hypot
     """.split()
 )
 REDUCTIONS = frozenset(
@@ -56,8 +60,9 @@ MOVEMENT = frozenset(
     """
     alias as_strided cat constant_pad_nd detach diagonal expand flip permute repeat reshape rev roll select
     slice split split_with_sizes squeeze stack t transpose unbind unfold unsqueeze view _unsafe_view
-    _reshape_copy lift_fresh view_of broadcast_in_dim upsample_nearest2d avg_pool2d max_pool2d_with_indices
-    _low_memory_max_pool_with_offsets
+    _reshape_copy lift_fresh view_of broadcast_in_dim upsample_nearest2d avg_pool2d avg_pool3d
+    max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d _adaptive_avg_pool2d
+    _low_memory_max_pool_with_offsets _low_memory_max_pool_offsets_to_indices
     sym_size sym_stride sym_numel sym_storage_offset set_ resize_ inductor_force_stride_order
     _assert_scalar device_put item _local_scalar_dense
     """.split()
@@ -77,9 +82,6 @@ UNUSUAL_ACCESSES = INDEXED | CONTRACTIONS | {"clone"} | (MOVEMENT - VIEWS)
 NATIVE = POINTWISE | REDUCTIONS | CONTRACTIONS | INDEXED | MOVEMENT
 """ATen (and prims) operators by name without overload."""
 
-ANY_DTYPE = frozenset({"_low_memory_max_pool_with_offsets"})
-"""Operators with a result of another type that is mostly fused away (byte offsets of pooling)."""
-
 LONGEST_SORT = 1024
 """Elements of a row that `sort` and `topk` order natively."""
 
@@ -87,14 +89,16 @@ MOST_SCATTER_STEPS = 2**26
 """Elements times indices of an accumulating scatter that runs natively."""
 
 LIMITS = {
-    "avg_pool2d": "windows that reach into the padding",
+    "avg_pool3d": "windows of more than 25 elements",
+    "avg_pool2d": "windows of more than 25 elements",
+    "_adaptive_avg_pool2d": "windows of more than 25 elements",
+    "adaptive_max_pool2d": "windows of more than 25 elements",
     "sort": f"rows of more than {LONGEST_SORT} elements",
     "topk": f"rows of more than {LONGEST_SORT} elements",
     "scatter_add": f"elements × indices above {MOST_SCATTER_STEPS}",
     "scatter_reduce": f"elements × indices above {MOST_SCATTER_STEPS}; a mean; without the operand itself",
     "index_put": f"accumulating, elements × indices above {MOST_SCATTER_STEPS}; boolean masks",
     "scatter": "with a reduction of scalars",
-    "max_pool2d_with_indices": "when its indices are asked for",
 }
 """What of a native operator still runs on the host, by operator."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 f16, bf16, f32, f64 = torch.float16, torch.bfloat16, torch.float32, torch.float64
+f8 = torch.float8_e4m3fn
 i8, u8, i16, i32, i64 = torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64
 
 

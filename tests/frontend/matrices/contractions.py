@@ -103,19 +103,27 @@ CASES: dict[str, Case] = {
     "pooling": quick(
         lambda x: (F.max_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 2), F.adaptive_avg_pool2d(x, 1)), r(1, 2, 9, 8)
     ),
+    "pooling over padding": quick(lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False), r(1, 2, 9, 8)),
+    "pooling to a size": quick(lambda x: F.adaptive_avg_pool2d(x, (3, 2)), r(1, 2, 7, 8)),
     "pooling more": case(
-        lambda x: (F.avg_pool2d(x, 3, 2, 1), F.adaptive_avg_pool2d(x, (3, 2)), F.lp_pool2d(x, 2, 2)),
-        r(1, 2, 9, 8),
-        host=("aten._adaptive_avg_pool2d", "aten.avg_pool2d"),
-    ),
-    "pooling with indices": case(
-        lambda x: F.max_pool2d(x, 2, return_indices=True),
-        r(1, 2, 9, 8),
-        host=(
-            "prims._low_memory_max_pool_with_offsets",  # its offsets are int8
-            "prims._low_memory_max_pool_offsets_to_indices",
-            *"aten.max_pool2d_with_indices aten.floor_divide aten.mul aten.sub aten.arange aten.add".split(),
+        lambda x: (
+            F.avg_pool2d(x, 3, 2, 1),
+            F.avg_pool2d(x, 3, 2, 1, ceil_mode=True),
+            F.avg_pool3d(x, 2),
+            F.lp_pool2d(x, 2, 2),
+            F.adaptive_avg_pool2d(x, (5, 3)),
+            F.adaptive_max_pool2d(x, (3, 2)),
+            F.adaptive_avg_pool1d(x[0], 3),
         ),
+        r(1, 2, 9, 8),
+    ),
+    "pooling with indices": quick(lambda x: F.max_pool2d(x, 2, return_indices=True), r(1, 2, 5, 4)),
+    "pooling with more indices": case(
+        lambda x: (
+            *F.max_pool2d(x, 3, 2, 1, return_indices=True),
+            *F.adaptive_max_pool2d(x, (4, 3), return_indices=True),
+        ),
+        r(1, 2, 9, 8),
     ),
     "pooling 1d": case(lambda x: (F.max_pool1d(x, 2), F.avg_pool1d(x, 3)), r(2, 3, 12)),
     "interpolate": case(

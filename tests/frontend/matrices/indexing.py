@@ -91,6 +91,7 @@ CASES: dict[str, Case] = {
         n(2, 4, 5, dtype=torch.bool),
         host=("aten.masked_scatter",),
     ),
+    "isin": quick(lambda x: torch.isin(x, torch.tensor([1, 4], device=x.device)), n(9, 4, 5)),
     "take": case(lambda x, i: (x.take(i), x.take_along_dim(i[:1, None] % 4, 0)), r(4, 5), n(20, 3)),
     "select by a tensor": case(lambda x, i: x[i] * 2, r(4, 5), n(4), is_compiled=False),
     "searchsorted": case(

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from .case import Case, bf16, case, f16, f32, f64, i8, i16, i32, i64, n, quick, r, u8
+from .case import Case, bf16, case, f8, f16, f32, f64, i8, i16, i32, i64, n, quick, r, u8
 
 
 def chain(x: Any, y: Any) -> Any:
@@ -63,6 +63,14 @@ def activations(x: Any) -> Any:
     )  # fmt: skip
 
 
+def functions(x: Any, y: Any) -> Any:
+    inside = x.clamp(-0.875, 0.875)
+    return (
+        x.tan(), x.sinh(), x.cosh(), inside.asin(), inside.acos(), x.atan(), x.asinh(), (x.abs() + 2).acosh(),
+        inside.atanh(), x.erfc(), torch.atan2(x, y), torch.hypot(x, y), torch.copysign(x, y), x.signbit(),
+    )  # fmt: skip
+
+
 def comparisons(x: Any, y: Any) -> Any:
     return x < y, x <= y, x > y, x >= y, x == y, x != y, torch.maximum(x, y), torch.minimum(x, y)
 
@@ -94,7 +102,7 @@ def every_pair(dtype: torch.dtype) -> list[Any]:
 
 def whole_pairs(dtype: torch.dtype, no_zero: bool = False) -> list[Any]:
     a, b = pairs(INTEGERS)
-    a, b = (x.abs() % 128 if dtype == u8 else x for x in (a, b))
+    a, b = (x % 256 if dtype == u8 else x for x in (a, b))
     keep = b != 0 if no_zero else torch.ones_like(b, dtype=torch.bool)
     return [lambda: a[keep].to(dtype), lambda: b[keep].to(dtype)]
 
@@ -102,20 +110,7 @@ def whole_pairs(dtype: torch.dtype, no_zero: bool = False) -> list[Any]:
 FLOATS = {"f32": f32, "f16": f16, "bf16": bf16}
 WHOLE = {"i64": i64, "i32": i32}
 NARROW = {"i8": i8, "u8": u8, "i16": i16}
-ON_NARROW = {
-    "arithmetic": (arithmetic, "aten.add aten.sub aten.mul"),
-    "compare": (
-        comparisons,
-        "aten.lt aten.le aten.gt aten.ge aten.eq aten.ne aten.maximum aten.minimum",
-    ),
-    "bits": (
-        bits,
-        "aten.bitwise_and aten.bitwise_or aten.bitwise_xor aten.bitwise_not aten.__lshift__ aten.__rshift__ "
-        "aten.logical_and aten.logical_not prims.convert_element_type",
-    ),
-    "division": (division, "aten.div aten.remainder aten.fmod"),
-}
-"""What has no native form on narrow integers: only their bytes are stored and moved."""
+ON_NARROW = {"arithmetic": arithmetic, "compare": comparisons, "bits": bits, "division": division}
 CONVERTED = {**FLOATS, **WHOLE, "bool": torch.bool}
 
 CASES: dict[str, Case] = {
@@ -129,6 +124,14 @@ CASES: dict[str, Case] = {
         f"positive {k}": case(unary_positive, lambda d=d: torch.rand(5, 67).to(d) + 0.1)
         for k, d in FLOATS.items()
     },
+    **{
+        f"functions {k}": case(functions, r(5, 67, dtype=d), r(5, 67, dtype=d), is_quick=k == "f16")
+        for k, d in FLOATS.items()
+    },
+    "functions of corners": case(
+        lambda x, y: (torch.hypot(x, y), torch.copysign(x, y), x.signbit(), torch.atan2(x, y)),
+        *every_pair(f32),
+    ),
     **{f"activations {k}": case(activations, r(5, 67, dtype=d, scale=3)) for k, d in FLOATS.items()},
     **{
         f"compare corners {k}": case(comparisons, *every_pair(d), is_quick=k == "f32")
@@ -153,10 +156,9 @@ CASES: dict[str, Case] = {
         f"narrow {what} {k}": case(
             function,
             *whole_pairs(d, what == "division"),
-            host=tuple(host.split()),
-            is_quick=(what, k) == ("arithmetic", "i8"),
+            is_quick=(what, k) in (("arithmetic", "i8"), ("division", "u8")),
         )
-        for what, (function, host) in ON_NARROW.items()
+        for what, function in ON_NARROW.items()
         for k, d in NARROW.items()
     },
     "bool": quick(
@@ -182,12 +184,22 @@ CASES: dict[str, Case] = {
         f"convert {a} to {b}": case(
             lambda x, to={**CONVERTED, **NARROW}[b]: x.to(to),
             lambda d={**CONVERTED, **NARROW}[a]: (torch.rand(5, 67) * 100).to(d),
-            host=("prims.convert_element_type",),
             is_quick=(a, b) == ("u8", "f16"),
         )
         for a, b in itertools.permutations({**CONVERTED, **NARROW}, 2)
         if a in NARROW or b in NARROW
     },
+    "fp8 with scales": quick(
+        lambda x, w, s: ((x / s).to(f8).float() * s, w.float() * s, x.to(f8).half()),
+        r(5, 67, scale=99),
+        lambda: torch.randn(5, 67).to(f8),
+        lambda: torch.rand(67) + 1,
+    ),
+    "narrow in wide": quick(
+        lambda x, y: ((x + x) // 3, x.sum(1), x.amax(0), x.float() / 255, y.abs().cumsum(0), x + y),
+        n(256, 5, 9, dtype=u8),
+        n(128, 5, 9, dtype=i8, low=-128),
+    ),
     "where": quick(
         lambda x, y: (torch.where(x > y, x, y), torch.where(x > 0, x, 0.0), x.masked_fill(y > 0, -1)),
         r(9, 13),

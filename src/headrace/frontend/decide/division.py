@@ -12,7 +12,6 @@ from headrace.frontend.lower.dims import Group
 from headrace.frontend.lower.kernel import Division, pairs, splittable
 from headrace.frontend.lower.program import LoopProgram
 from headrace.frontend.lower.scan import Access
-from headrace.numbers.dtypes import itemsize
 
 MIN_RUN_BYTES = 128
 """Cutting the innermost dim below a stick makes every transfer pay for bytes it does not use."""
@@ -117,7 +116,7 @@ def _bytes(program: LoopProgram, group: Group, division: Division, access: Acces
     """(bytes an access touches in all, bytes the fullest core touches); temporaries stay in the core."""
     if access.buffer in program.temps:
         return 0.0, 0.0
-    size = itemsize(program.dtypes[access.buffer])
+    size = program.itemsize(access.buffer)
     walked = set(access.index.variables)
     if not walked <= set(group.extents):  # rows chosen by an index: one for every point of the nest
         walked |= set(group.scans[access.nest].dims)
@@ -132,9 +131,9 @@ def _run_penalty(program: LoopProgram, group: Group, division: Division, access:
     unit = [d for d in access.index.variables if access.index.coefficient(d) == 1]
     if not unit or unit[0] not in division.sizes:
         return 1.0
-    run = division.sizes[unit[0]] * itemsize(program.dtypes[access.buffer])
+    run = division.sizes[unit[0]] * program.itemsize(access.buffer)
     return (
         max(1.0, MIN_RUN_BYTES / run)
-        if run < group.extents[unit[0]] * itemsize(program.dtypes[access.buffer])
+        if run < group.extents[unit[0]] * program.itemsize(access.buffer)
         else 1.0
     )

@@ -58,7 +58,8 @@ def _torch(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], 
 def _truncated_division(a: Any, b: Any) -> Any:
     if np.issubdtype(np.result_type(a, b), np.floating):
         return np.trunc(np.true_divide(a, b))
-    return (np.abs(a) // np.abs(b)) * np.sign(a) * np.sign(b)
+    quotient = np.floor_divide(a, b)
+    return (quotient + ((np.less(a, 0) != np.less(b, 0)) & (quotient * b != a))).astype(quotient.dtype)
 
 
 def _to_int(rounding: Any) -> Callable[[Any, str], Array]:
@@ -95,8 +96,21 @@ OPS: dict[str, Any] = {
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "atan2": np.arctan2,
+    "hypot": np.hypot,
+    "copysign": np.copysign,
+    "signbit": np.signbit,
     "tanh": np.tanh,
     "erf": _torch(torch.erf),
+    "erfc": _torch(torch.erfc),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "relu": lambda x: np.maximum(x, 0),
     "pow": np.power,

@@ -18,7 +18,7 @@ from torch._inductor import graph as inductor_graph
 from torch.utils import _pytree as pytree
 
 from headrace.frontend.memory import NAME
-from headrace.frontend.ops import ANY_DTYPE, DTYPES, LONGEST_SORT, MOST_SCATTER_STEPS, VIEWS, is_native
+from headrace.frontend.ops import DTYPES, LONGEST_SORT, MOST_SCATTER_STEPS, VIEWS, is_native
 from headrace.ir.diagnostics import HeadraceError
 
 
@@ -83,8 +83,6 @@ def obstacle(node: torch.fx.Node) -> str | None:
         return "no native form"
     if too_large := _too_large(name, node):
         return too_large
-    if name in ANY_DTYPE:
-        return None
     computed = [
         x for own in (node, *node.all_input_nodes) if not _numbers_positions(own) for x in _values(own)
     ]

@@ -16,6 +16,7 @@ Index expressions and extents are Python text. Loops run in order; later ones ma
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from typing import Any
 
 import sympy
@@ -155,10 +156,22 @@ class Recorder(DefaultHandler):  # type: ignore[misc]
         return self._emit("constant", value, dtype_name(dtype))
 
     def index_expr(self, expr: sympy.Expr, dtype: torch.dtype) -> str:
-        is_narrow = (
-            not dtype.is_floating_point and dtype.itemsize < 4
-        )  # positions are counted in i32 at least
-        return self._emit("index_expr", self.kernel.text(expr), "int32" if is_narrow else dtype_name(dtype))
+        is_narrow = not dtype.is_floating_point and dtype.itemsize < 4
+        kind = torch.int32 if is_narrow else dtype  # positions are counted in i32 at least
+        return self._index_value(sympy.sympify(expr), dtype_name(kind))
+
+    def _index_value(self, expr: sympy.Expr, dtype: str) -> str:
+        """An index expression as a value; products of loop variables are values of their own."""
+        if not _multiplies(expr):
+            return self._emit("index_expr", self.kernel.text(expr), dtype)
+        if expr.is_Pow:
+            return reduce(partial(self._emit, "mul"), [self._index_value(expr.base, dtype)] * int(expr.exp))
+        apart = [term for term in expr.args if _multiplies(term) or (expr.is_Mul and _varies(term))]
+        rest = expr.func(*(term for term in expr.args if term not in apart))
+        values = [self._index_value(term, dtype) for term in apart]
+        if rest != expr.func():
+            values.append(self._index_value(rest, dtype))
+        return reduce(partial(self._emit, "add" if expr.is_Add else "mul"), values)
 
     def value_expr(self, expr: sympy.Expr, dtype: torch.dtype) -> str:
         return self._emit("value_expr", self.kernel.text(expr), dtype_name(dtype))
@@ -187,6 +200,20 @@ class Recorder(DefaultHandler):  # type: ignore[misc]
 
     def load_seed(self, name: str, offset: Any) -> str:
         return self._emit("load", self.kernel.read(name), self.kernel.text(offset))
+
+
+def _varies(expr: sympy.Expr) -> bool:
+    """Whether an index expression holds a loop variable (`i0`, `r0`) or an index from memory (`v0`)."""
+    return any(s.name[0] in "irv" and s.name[1:].isdigit() for s in expr.free_symbols)
+
+
+def _multiplies(expr: sympy.Expr) -> bool:
+    """Whether loop variables are multiplied with one another (outside of `//`, `%`, `min`, `max`)."""
+    if expr.is_Mul:
+        return sum(map(_varies, expr.args)) > 1 or any(map(_multiplies, expr.args))
+    if expr.is_Pow:
+        return _varies(expr.base) and expr.exp.is_Integer and int(expr.exp) > 1
+    return expr.is_Add and any(map(_multiplies, expr.args))
 
 
 def layout_of(kernel: LoopKernel, buffer: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:

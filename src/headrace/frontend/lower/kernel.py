@@ -115,6 +115,7 @@ class _Kernel:
         self.wraps_negative = wraps_negative
         self.loads: dict[Any, Operand] = {}
         self.hoisted: dict[Any, Any] = {}
+        self.structures: dict[Any, int] = {}
         self.forwarded: dict[str, tuple[Operand, Quasi]] = {}
         self.epochs: dict[str, int] = {}
         self._scratch = scratch

@@ -23,6 +23,8 @@ class Nest:
         self.kernel, self.scan, self.body = kernel, scan, body
         self.results: dict[str, Operand] = {}
         self._definitions: dict[str, Statement] = {}
+        self._dependences: dict[str, frozenset[str]] = {}
+        self._structures: dict[str, int] = {}
         for statement in statements(list(body)):
             for name in statement[0] if isinstance(statement[0], tuple) else (statement[0],):
                 if name is not None:
@@ -91,6 +93,11 @@ class Nest:
 
     def dependences(self, name: str) -> frozenset[str]:
         """The dims a value depends on."""
+        if name not in self._dependences:
+            self._dependences[name] = self._dependences_of(name)
+        return self._dependences[name]
+
+    def _dependences_of(self, name: str) -> frozenset[str]:
         statement = self.definition(name)
         match statement[1]:
             case "load":
@@ -186,9 +193,15 @@ class Nest:
         return write_generic(self.kernel.writer, body, [value], body.dims, (), self.size)[0]
 
     def structure(self, name: Any) -> Any:
-        """What a value is computed from, equal for equal values of different nests."""
+        """What a value is computed from, as a number that equal values of different nests share."""
         if not isinstance(name, str) or name not in self._definitions:
             return name
+        if name not in self._structures:
+            numbers: dict[Any, int] = self.kernel.structures
+            self._structures[name] = numbers.setdefault(self._structure_of(name), len(numbers))
+        return "value", self._structures[name]
+
+    def _structure_of(self, name: str) -> Any:
         statement = self._definitions[name]
         match statement[1]:
             case "load":
@@ -217,6 +230,11 @@ class Nest:
         found: Typed = body.value(value)
         if dtype is not None and combiner is None:
             found = body.code.cast(found, dtype)
+        if set(reduced) - {d for operand in body.operands for d in operand.dims}:
+            # the extents of a fold follow from its operands: one that only counts positions gets one
+            terms = write_generic(self.kernel.writer, body, [found], body.dims, (), self.size)[0]
+            body = Body(self, body.dims)
+            found = body.code.cast(body.take(terms), found[1])
         return write_generic(self.kernel.writer, body, [found], dims, reduced, self.size, combiner)[0]
 
     def _store(self, statement: Statement) -> None:
@@ -241,6 +259,7 @@ class Nest:
         operand = self._typed(value, dims, dtype)
         store_tile(kernel, operand, tile)
         kernel.epochs[buffer] = kernel.epochs.get(buffer, 0) + 1
+        self._structures.clear()  # a load after the store reads something else
         if is_indirect:
             kernel.forwarded.pop(buffer, None)
         else:

@@ -7,11 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.numbers.dtypes import itemsize
 
 Statement = tuple[Any, ...]
 
-TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "bool": "i1"}
-"""Torch dtypes that kernels compute with, by MLIR name."""
+TYPES = {
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float8_e4m3fn": "f8E4M3FN",
+    "int64": "i64",
+    "int32": "i32",
+    "int16": "i16",
+    "int8": "i8",
+    "uint8": "ui8",
+    "bool": "i1",
+}
+"""Torch dtypes that kernels hold, by MLIR name; "ui8" is told apart from "i8" in bodies only."""
 
 
 class Unsupported(HeadraceError):
@@ -53,6 +65,10 @@ class LoopProgram:
     dtypes: Mapping[str, str]
     layouts: Mapping[str, Layout]
     nests: tuple[LoopNest, ...]
+
+    def itemsize(self, buffer: str) -> int:
+        """Bytes of an element of a buffer."""
+        return itemsize(self.dtypes[buffer].removeprefix("u"))
 
 
 def read_program(literal: Mapping[str, Any]) -> LoopProgram:

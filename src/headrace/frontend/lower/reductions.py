@@ -8,12 +8,12 @@ import math
 from typing import Any
 
 from headrace.frontend.lower.program import TYPES, Statement, Unsupported
-from headrace.frontend.lower.scalars import Code, Typed, computed, is_float
+from headrace.frontend.lower.scalars import Code, Typed, computed, is_float, literal
 from headrace.frontend.lower.values import Combiner, Operand
 from headrace.frontend.lower.writer import tensor
 
-LOWEST = {"i32": -(2**31), "i64": -(2**63)}
-HIGHEST = {"i32": 2**31 - 1, "i64": 2**63 - 1}
+LOWEST = {"i8": -(2**7), "i16": -(2**15), "i32": -(2**31), "i64": -(2**63)}
+HIGHEST = {"i8": 2**7 - 1, "i16": 2**15 - 1, "i32": 2**31 - 1, "i64": 2**63 - 1}
 
 
 def write_reduction(nest: Any, statement: Statement) -> None:
@@ -35,6 +35,7 @@ def write_reduction(nest: Any, statement: Statement) -> None:
 
 def combiner_of(kind: str, dtype: str) -> Combiner:
     """How a kind of reduction folds values of a type; Unsupported for kinds without a native form."""
+    dtype = "i32" if dtype == "ui8" else dtype  # extremes of bytes are those of wider integers
     floats = is_float(dtype)
     match kind:
         case "sum" | "dot":
@@ -51,13 +52,13 @@ def combiner_of(kind: str, dtype: str) -> Combiner:
             return (
                 _binary("arith.maximumf", "0xFF800000", dtype)
                 if floats
-                else _binary("arith.maxsi", str(LOWEST[dtype]), dtype)
+                else _binary("arith.maxsi", literal(LOWEST[dtype], dtype), dtype)
             )
         case "min":
             return (
                 _binary("arith.minimumf", "0x7F800000", dtype)
                 if floats
-                else _binary("arith.minsi", str(HIGHEST[dtype]), dtype)
+                else _binary("arith.minsi", literal(HIGHEST[dtype], dtype), dtype)
             )
     raise Unsupported(f"reduction {kind}")
 

@@ -24,6 +24,8 @@ FLOAT_BINARY = {
     "minimum": "arith.minimumf",
     "pow": "math.powf",
     "fmod": "arith.remf",
+    "atan2": "math.atan2",
+    "copysign": "math.copysign",
     "dot": "arith.mulf",
 }
 INTEGER_BINARY = {
@@ -69,6 +71,16 @@ FLOAT_UNARY = {
     "ceil": "math.ceil",
     "trunc": "math.trunc",
     "round": "math.roundeven",
+    "tan": "math.tan",
+    "sinh": "math.sinh",
+    "cosh": "math.cosh",
+    "asin": "math.asin",
+    "acos": "math.acos",
+    "atan": "math.atan",
+    "asinh": "math.asinh",
+    "acosh": "math.acosh",
+    "atanh": "math.atanh",
+    "erfc": "math.erfc",
 }
 COMPARE = {
     "eq": ("oeq", "eq"),
@@ -84,7 +96,16 @@ TO_INTEGER = {
     "trunc_to_int": "trunc",
     "round_to_int": "round",
 }
-_RANK = {"i1": 0, "i32": 1, "i64": 2, "f32": 3}
+UNSIGNED = {
+    "arith.maxsi": "arith.maxui",
+    "arith.minsi": "arith.minui",
+    "arith.floordivsi": "arith.divui",
+    "arith.divsi": "arith.divui",
+    "arith.remsi": "arith.remui",
+    "arith.shrsi": "arith.shrui",
+}
+"""What an operation on signed integers is on unsigned ones."""
+_RANK = {kind: rank for rank, kind in enumerate(("i1", "ui8", "i8", "i16", "i32", "i64", "f32"))}
 
 
 def is_float(dtype: str) -> bool:
@@ -94,7 +115,7 @@ def is_float(dtype: str) -> bool:
 
 def computed(dtype: str) -> str:
     """The type a value of a stored type is computed in: f32 for the narrow floats."""
-    return "f32" if dtype in ("f16", "bf16") else dtype
+    return "f32" if dtype in ("f16", "bf16", "f8E4M3FN") else dtype
 
 
 def literal(value: Any, dtype: str) -> str:
@@ -102,7 +123,8 @@ def literal(value: Any, dtype: str) -> str:
     if dtype == "i1":
         return "true" if value else "false"
     if not is_float(dtype):
-        return str(int(value))
+        half = 1 << (_bits(dtype) - 1)
+        return str((int(value) + half) % (2 * half) - half)
     number = math.nan if value == "nan" else float(value)
     if math.isnan(number):
         return "0x7FC00000"
@@ -113,7 +135,10 @@ def literal(value: Any, dtype: str) -> str:
 
 
 class Code:
-    """Lines of one body; every method returns the typed value it wrote."""
+    """Lines of one body; every method returns the typed value it wrote.
+
+    Unsigned bytes have the type "ui8" here; the finished text calls them i8, only the operations differ.
+    """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -137,6 +162,10 @@ class Code:
             return value
         if dtype == "i1":
             return self.compare("ne", value, self.constant(0, source))
+        if source.removeprefix("u") == dtype.removeprefix("u"):
+            return name, dtype
+        if is_float(source) and dtype in ("ui8", "i8", "i16"):  # as C does: what i32 holds, cut off
+            return self.cast(self.cast(value, "i32"), dtype)
         return self.let(f"{_cast_op(source, dtype)} {name} : {source} to {dtype}", dtype)
 
     def compare(self, op: str, a: Typed, b: Typed) -> Typed:
@@ -145,6 +174,8 @@ class Code:
         kind, predicate = ("cmpf", COMPARE[op][0]) if is_float(a[1]) else ("cmpi", COMPARE[op][1])
         if a[1] == "i1" and op in ("lt", "le", "gt", "ge"):
             a, b = self.cast(a, "i32"), self.cast(b, "i32")
+        if a[1] == "ui8":
+            predicate = predicate.replace("s", "u")
         return self.let(f"arith.{kind} {predicate}, {a[0]}, {b[0]} : {a[1]}", "i1")
 
     def select(self, condition: Typed, yes: Typed, no: Typed) -> Typed:
@@ -154,6 +185,7 @@ class Code:
 
     def binary(self, op: str, a: Typed, b: Typed) -> Typed:
         """An op on two values of one type."""
+        op = UNSIGNED.get(op, op) if a[1] == "ui8" else op
         return self.let(f"{op} {a[0]}, {b[0]} : {a[1]}", a[1])
 
     def unary(self, op: str, a: Typed) -> Typed:
@@ -201,16 +233,16 @@ def _cast_op(source: str, dtype: str) -> str:
         case True, True:
             return "arith.extf" if _bits(source) < _bits(dtype) else "arith.truncf"
         case False, True:
-            return "arith.uitofp" if source == "i1" else "arith.sitofp"
+            return "arith.uitofp" if source in ("i1", "ui8") else "arith.sitofp"
         case True, False:
             return "arith.fptosi"
-    if source == "i1":
+    if source in ("i1", "ui8") and _bits(source) < _bits(dtype):
         return "arith.extui"
     return "arith.extsi" if _bits(source) < _bits(dtype) else "arith.trunci"
 
 
 def _bits(dtype: str) -> int:
-    return int("".join(c for c in dtype if c.isdigit()))
+    return 8 if dtype == "f8E4M3FN" else int("".join(c for c in dtype if c.isdigit()))
 
 
 def _sigmoid(c: Code, x: Typed) -> Typed:
@@ -255,6 +287,25 @@ def _fma(c: Code, a: Typed, b: Typed, d: Typed) -> Typed:
     return c.binary("arith.addf", c.binary("arith.mulf", a, b), d)
 
 
+def _sign_of_one(c: Code, x: Typed) -> Typed:
+    """A value with the sign of x, also that of a zero."""
+    return c.binary("math.copysign", c.constant(1, x[1]), x) if is_float(x[1]) else x
+
+
+def _hypot(c: Code, a: Typed, b: Typed) -> Typed:
+    """√(a² + b²) without overflow on the way: the larger one times √(1 + ratio²); infinite when one is."""
+    a, b = c.unary("math.absf", a), c.unary("math.absf", b)
+    large, small = c.binary("arith.maximumf", a, b), c.binary("arith.minimumf", a, b)
+    ratio = c.binary("arith.divf", small, large)
+    square = c.binary("arith.addf", c.binary("arith.mulf", ratio, ratio), c.constant(1, a[1]))
+    length = c.binary("arith.mulf", large, c.unary("math.sqrt", square))
+    is_zero = c.compare("eq", large, c.constant(0, a[1]))
+    length = c.select(is_zero, large, length)
+    infinity = c.constant(math.inf, a[1])
+    either = [c.compare("eq", x, infinity) for x in (a, b)]
+    return c.select(c.binary("arith.ori", *either), infinity, length)
+
+
 def _same_or_rounded(op: str) -> Callable[[Code, Typed], Typed]:
     return lambda c, x: c.unary(op, x) if is_float(x[1]) else x
 
@@ -275,7 +326,9 @@ _SPECIAL: dict[str, Callable[..., Typed]] = {
     "isinf": lambda c, x: c.compare("eq", c.unary("math.absf", x), c.constant(math.inf, x[1])),
     "where": lambda c, m, a, b: c.select(c.cast(m, "i1"), a, b),
     "neg": _integer_or("arith.negf", lambda c, x: c.binary("arith.subi", c.constant(0, x[1]), x)),
-    "abs": _integer_or("math.absf", lambda c, x: c.unary("math.absi", x)),
+    "abs": _integer_or("math.absf", lambda c, x: x if x[1] == "ui8" else c.unary("math.absi", x)),
+    "signbit": lambda c, x: c.compare("lt", _sign_of_one(c, x), c.constant(0, x[1])),
+    "hypot": _hypot,
     "floor": _same_or_rounded("math.floor"),
     "ceil": _same_or_rounded("math.ceil"),
     "trunc": _same_or_rounded("math.trunc"),

@@ -183,6 +183,8 @@ def _stored_index(kernel: Any, access: Access) -> tuple[str, str, tuple[str, ...
     if any(v not in kernel.group.extents or k <= 0 for v, k in e.terms):
         return None
     dtype = kernel.program.dtypes[access.buffer]
+    if dtype not in ("i32", "i64"):
+        return None
     sizes = [kernel.group.extents[v] for v in names] or [1]
     view = kernel.writer.view(access.buffer, e.const, sizes, [k for _, k in e.terms] or [1], dtype)
     return view, memref(sizes, dtype), tuple(names)

@@ -207,7 +207,7 @@ class Body:
 
     def _to_dtype(self, args: Sequence[Any]) -> Typed:
         value, dtype, use_compute_types = self.value(args[0]), _type(args[1]), args[2]
-        if computed(dtype) == dtype or use_compute_types:
+        if computed(dtype) == dtype or (use_compute_types and dtype != "f8E4M3FN"):
             return self.code.cast(value, computed(dtype))
         return self.code.cast(self.code.cast(value, dtype), "f32")  # a rounding the program asks for
 

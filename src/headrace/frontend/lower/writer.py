@@ -74,6 +74,7 @@ class Writer:
         """The whole module's text."""
         taken = ", ".join(f"%{argument}: index" for argument in arguments)
         body = "\n".join(f"    {line}" for line in (*self.head, *self.lines, "return"))
+        body = body.replace("ui8", "i8")  # integers of MLIR have no sign, their operations have
         head = f"func.func @{name}({taken}) attributes {{grid = {list(grid)}}}"
         return f"module {{\n  {head} {{\n{body}\n  }}\n}}\n"
 

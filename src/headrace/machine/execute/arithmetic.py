@@ -53,9 +53,9 @@ def _logic(f: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array
 
 def _truncated(a: Array, b: Array) -> Array:
     """Integer division toward zero; division by zero gives -1 (all ones), as no trap is modelled."""
-    safe = np.where(b == 0, 1, b)
-    quotient = np.abs(a) // np.abs(safe)
-    return np.where(b == 0, -1, np.where((a < 0) != (b < 0), -quotient, quotient)).astype(a.dtype)
+    quotient = _floor_division(a, b)  # not of the absolute values: the least number has none
+    is_below = (b != 0) & ((a < 0) != (b < 0)) & (quotient * b != a)
+    return np.asarray(quotient + is_below).astype(a.dtype)
 
 
 def _remainder(a: Array, b: Array) -> Array:
@@ -67,7 +67,8 @@ def _floor_division(a: Array, b: Array) -> Array:
 
 
 def _ceil_division(a: Array, b: Array) -> Array:
-    return (-_floor_division(-a, b)).astype(a.dtype)
+    quotient = _floor_division(a, b)
+    return np.where(b == 0, 1, quotient + (quotient * b != a)).astype(a.dtype)
 
 
 def _shift(f: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:

@@ -26,7 +26,7 @@ def work_of(classes: Sequence[CoreClass], scratch: Container[str] = ()) -> dict[
     macs: Counter[str] = Counter()
     lane_ops: Counter[Key] = Counter()
     for c in classes:
-        seen: set[object] = set()
+        numbers: dict[object, int] = {}
         known = _masks(c)
         for s, points in walk(c):
             if isinstance(s, Load | Store) and s.view.arg in scratch:
@@ -40,7 +40,7 @@ def work_of(classes: Sequence[CoreClass], scratch: Container[str] = ()) -> dict[
                 if s.contraction is not None:
                     macs[c.values[s.ins[0].value].dtype] += live_points(s, known, points)
                 else:
-                    _count(s, points, lane_ops, seen)
+                    _count(s, points, lane_ops, numbers)
     work = Work(read.size_bytes, written.size_bytes, dict(macs), dict(lane_ops))
     return dict(work.to_attribute())
 
@@ -52,16 +52,20 @@ def _masks(c: CoreClass) -> dict[str, Mask]:
     return {name: mask for block in blocks for name, mask in masks(block, everywhere).items()}
 
 
-def _count(s: Compute, points: Points, lane_ops: Counter[Key], seen: set[object]) -> None:
-    """Add the lane operations of a nest: every op over the dims it depends on, equal ones once in a class."""
+def _count(s: Compute, points: Points, lane_ops: Counter[Key], numbers: dict[object, int]) -> None:
+    """Add the lane operations of a nest: every op over the dims it depends on, equal ones once in a class.
+
+    `numbers` numbers the expressions of the class: one stands in another by its number, since a value used
+    twice at every step would otherwise be spelled out twice as often at each.
+    """
     extents = {d.name: d.extent for d in s.dims}
-    keys: list[tuple[object, frozenset[str]]] = []
+    keys: list[tuple[int, frozenset[str]]] = []
     for entry in s.body:
-        keys.append(_expression(s, entry, keys))
-        key, dims = keys[-1]
-        if entry.op in ("in", "const", "index") or key in seen:
+        expression, dims = _expression(s, entry, keys)
+        is_new = expression not in numbers
+        keys.append((numbers.setdefault(expression, len(numbers)), dims))
+        if entry.op in ("in", "const", "index") or not is_new:
             continue
-        seen.add(key)
         kind = op_class(entry.op, where=entry.where)
         if kind != FREE:
             lane_ops[kind, _widest(s.body, entry)] += prod(extents[d] for d in dims) * len(points)
@@ -71,7 +75,7 @@ def _count(s: Compute, points: Points, lane_ops: Counter[Key], seen: set[object]
 
 
 def _expression(
-    s: Compute, entry: Scalar, keys: list[tuple[object, frozenset[str]]]
+    s: Compute, entry: Scalar, keys: list[tuple[int, frozenset[str]]]
 ) -> tuple[object, frozenset[str]]:
     """What an entry computes, equal for equal expressions in the class, and the dims it depends on."""
     if entry.op == "in":
