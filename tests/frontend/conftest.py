@@ -62,7 +62,7 @@ class Compared:
     recording: session.Recording
 
 
-TOLERANCES = {torch.float16: 4e-3, torch.bfloat16: 4e-2, torch.float32: 2e-5}
+TOLERANCES = {torch.float8_e4m3fn: 0.0, torch.float16: 4e-3, torch.bfloat16: 4e-2, torch.float32: 2e-5}
 Check = Callable[..., Compared]
 
 

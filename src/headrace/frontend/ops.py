@@ -39,16 +39,18 @@ POINTWISE = frozenset(
     zeros_like new_full new_zeros new_ones eye empty empty_like empty_strided empty_permuted new_empty
     new_empty_strided __lshift__ __rshift__ bitwise_left_shift bitwise_right_shift
     tan sinh cosh asin acos atan asinh acosh atanh erfc atan2 copysign signbit hypot
+    glu
     """.split()
 )
 REDUCTIONS = frozenset(
     """
     all amax amin any argmax argmin max mean min prod sum var var_mean std _softmax _log_softmax
     native_layer_norm native_batch_norm _native_batch_norm_legit_no_training native_group_norm
-    _fused_rms_norm _safe_softmax prepare_softmax_online logsumexp cumsum cumprod sort topk
+    _fused_rms_norm _safe_softmax prepare_softmax_online logsumexp cumsum cumprod cummax cummin logcumsumexp
+    sort topk searchsorted bucketize
     """.split()
 )
-CONTRACTIONS = frozenset("mm bmm addmm baddbmm convolution".split())
+CONTRACTIONS = frozenset("mm bmm addmm baddbmm addbmm _int_mm _scaled_mm convolution".split())
 INDEXED = frozenset(
     """
     embedding gather index _unsafe_index index_select index_copy index_fill index_put index_put_
@@ -94,9 +96,14 @@ LIMITS = {
     "_adaptive_avg_pool2d": "windows of more than 25 elements",
     "adaptive_max_pool2d": "windows of more than 25 elements",
     "sort": f"rows of more than {LONGEST_SORT} elements",
+    "cummax": f"rows of more than {LONGEST_SORT} elements",
+    "cummin": f"rows of more than {LONGEST_SORT} elements",
+    "logcumsumexp": f"rows of more than {LONGEST_SORT} elements",
+    "searchsorted": "with a sorter",
+    "_scaled_mm": "scales of blocks, a scale of the result",
     "topk": f"rows of more than {LONGEST_SORT} elements",
     "scatter_add": f"elements × indices above {MOST_SCATTER_STEPS}",
-    "scatter_reduce": f"elements × indices above {MOST_SCATTER_STEPS}; a mean; without the operand itself",
+    "scatter_reduce": f"elements × indices above {MOST_SCATTER_STEPS}",
     "index_put": f"accumulating, elements × indices above {MOST_SCATTER_STEPS}; boolean masks",
     "scatter": "with a reduction of scalars",
 }

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from .case import Case, bf16, case, f16, i32, n, quick, r
+from .case import Case, bf16, case, f8, f16, i8, i32, n, quick, r
 
 MATMUL = [
     (67, 256, 128),
@@ -61,6 +61,21 @@ CASES: dict[str, Case] = {
     "addmm": case(lambda c, a, b: torch.addmm(c, a, b, alpha=0.5, beta=2), r(9), r(5, 17), r(17, 9)),
     "whole": quick(torch.matmul, n(9, 5, 17, low=-9), n(9, 17, 7, low=-9)),
     "whole i32": case(torch.matmul, n(9, 5, 17, low=-9, dtype=i32), n(9, 17, 7, low=-9, dtype=i32)),
+    "bytes": quick(
+        lambda a, b: torch._int_mm(a, b), n(128, 17, 8, low=-128, dtype=i8), n(99, 8, 16, dtype=i8)
+    ),
+    "fp8 with scales": quick(
+        lambda a, b, c, s, t: (
+            torch._scaled_mm(a, b.t(), s, t, out_dtype=bf16),
+            torch._scaled_mm(a, b.t(), s, t, bias=c, out_dtype=torch.float32),
+        ),
+        r(32, 16, dtype=f8),
+        r(48, 16, dtype=f8),
+        r(48),
+        torch.tensor(0.5),
+        torch.tensor(3.0),
+    ),
+    "addbmm": case(lambda c, a, b: torch.addbmm(c, a, b, beta=2), r(9), r(4, 5, 17), r(4, 17, 9)),
     "linear": case(lambda x, w, b: F.linear(x, w, b), r(2, 5, 17), r(9, 17), r(9)),
     "bilinear and einsum": case(
         lambda a, b: (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -74,12 +75,22 @@ CASES: dict[str, Case] = {
         n(5, 8, 4),
         r(8, 4),
     ),
-    "scatter_reduce of a mean": case(
-        lambda x, i, v: x.scatter_reduce(0, i, v, "mean"),
-        r(5, 4),
-        n(5, 8, 4),
+    "scatter_reduce of a mean": quick(
+        lambda x, i, v: (
+            x.scatter_reduce(0, i, v, "mean"),
+            x.scatter_reduce(0, i, v, "amax", include_self=False),
+        ),
+        r(9, 4),
+        n(9, 8, 4),
         r(8, 4),
-        host=("aten.scatter_reduce_",),
+    ),
+    "scatter_reduce without the elements": case(
+        lambda x, i, v: [
+            x.scatter_reduce(0, i, v, how, include_self=False) for how in ("sum", "prod", "amin", "mean")
+        ],
+        n(9, 9, 4, low=-9),
+        n(9, 8, 4),
+        n(9, 8, 4, low=-9),
     ),
     "scatter_add f16": case(
         lambda x, i, v: x.scatter_add(0, i, v), r(5, 4, dtype=f16), n(5, 8, 4), r(8, 4, dtype=f16)
@@ -94,8 +105,13 @@ CASES: dict[str, Case] = {
     "isin": quick(lambda x: torch.isin(x, torch.tensor([1, 4], device=x.device)), n(9, 4, 5)),
     "take": case(lambda x, i: (x.take(i), x.take_along_dim(i[:1, None] % 4, 0)), r(4, 5), n(20, 3)),
     "select by a tensor": case(lambda x, i: x[i] * 2, r(4, 5), n(4), is_compiled=False),
-    "searchsorted": case(
-        lambda x, v: torch.searchsorted(x, v), lambda: torch.arange(9.0), r(5), host=("aten.searchsorted",)
+    "searchsorted": quick(
+        lambda x, v: (torch.searchsorted(x, v), torch.bucketize(v, x, right=True)),
+        lambda: torch.arange(-3.0, 6),
+        torch.tensor([-7, -3, 0.5, 5, 9, math.nan]),
+    ),
+    "searchsorted by rows": case(
+        lambda x, v: torch.searchsorted(x.sort(1)[0], v, side="right", out_int32=True), r(3, 8), r(3, 5)
     ),
     "histogram": case(lambda x: torch.histc(x, 5, 0, 5), r(9), host=("aten.histc",)),
     "bf16 rows": case(lambda x, i: x[i] + x[i + 1], r(10, 7, dtype=bf16), n(9, 5)),

@@ -59,7 +59,7 @@ def activations(x: Any) -> Any:
         F.silu(x), F.gelu(x), F.gelu(x, approximate="tanh"), F.mish(x), F.softplus(x), F.softplus(x,
         beta=0.5), F.softplus(x, beta=50), F.leaky_relu(x), F.elu(x), F.hardswish(x), F.hardsigmoid(x),
         F.hardtanh(x),
-        F.selu(x), F.logsigmoid(x), F.relu6(x), F.celu(x), F.softsign(x), F.tanhshrink(x),
+        F.glu(x[:, 1:]), F.selu(x), F.logsigmoid(x), F.relu6(x), F.celu(x), F.softsign(x), F.tanhshrink(x),
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import torch
@@ -102,7 +103,11 @@ CASES: dict[str, Case] = {
     "cumsum long": case(lambda x: x.cumsum(-1), r(3, 1009, scale=0.1)),
     "cumsum f16": case(lambda x: x.cumsum(-1), r(3, 67, dtype=f16, scale=0.1)),
     "cumprod": case(lambda x: x.cumprod(-1), r(3, 17)),
-    "cummax": case(lambda x: x.cummax(-1), distinct(3, 17), host=("aten.cummax",)),
+    "cummax": quick(lambda x: (*x.cummax(-1), *x.cummin(0)), with_nan(3, 7)),
+    "cummax whole": case(lambda x: (*x.cummax(-1), *(x > 0).cummin(0)), n(5, 3, 17, low=-9)),
+    "logcumsumexp": case(
+        lambda x: torch.logcumsumexp(torch.cat([x, x[:, :1] - math.inf], 1), 1), r(3, 17, scale=30)
+    ),
     **{
         f"topk {k} of {s} over {d}": case(
             lambda x, k=k, d=d: (*x.topk(k, d), *x.topk(k, d, largest=False)), distinct(*s)

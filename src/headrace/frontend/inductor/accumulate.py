@@ -18,9 +18,9 @@ from headrace.frontend.inductor.reductions import lowered, position, realized, r
 
 aten = torch.ops.aten
 
-NEUTRAL = {"sum": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}
-COMBINE = {"sum": "add", "prod": "mul", "amax": "maximum", "amin": "minimum"}
-KINDS = {"sum": "sum", "prod": "prod", "amax": "max", "amin": "min"}
+NEUTRAL = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}
+COMBINE = {"sum": "add", "mean": "add", "prod": "mul", "amax": "maximum", "amin": "minimum"}
+KINDS = {"sum": "sum", "mean": "sum", "prod": "prod", "amax": "max", "amin": "min"}
 
 
 def scatter_add(x: Any, dim: int, index: Any, source: Any) -> Any:
@@ -31,17 +31,46 @@ def scatter_add(x: Any, dim: int, index: Any, source: Any) -> Any:
 def scatter_reduce(
     x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
-    """The same with another way to combine; NotImplemented for "mean" and without the elements of x."""
+    """The same with another way to combine, with or without the element of x; NotImplemented for a scalar.
+
+    An element no index names stays as it is.
+    """
     size, dtype = list(x.get_size()), x.get_dtype()
-    if not size or reduce not in KINDS or not include_self:
+    if not size or reduce not in KINDS:
         return NotImplemented
-    dim %= len(size)
     neutral: Any = NEUTRAL[reduce]
     if not dtype.is_floating_point and reduce in ("amax", "amin"):
         limits = torch.iinfo(dtype)
         neutral = limits.min if reduce == "amax" else limits.max
-    load_x = realized(x).make_loader()
-    load_index, load_source = realized(index).make_loader(), realized(source).make_loader()
+    load_x, load_source = realized(x).make_loader(), realized(source).make_loader()
+    place_and_index = x, dim % len(size), index
+    folded = _folded(*place_and_index, load_source, KINDS[reduce], neutral, dtype)
+    combine = getattr(ops, COMBINE[reduce])
+    if reduce != "mean" and include_self:
+        return pointwise(x, lambda place: combine(load_x(place), folded(place)))
+    count = _folded(*place_and_index, lambda _: ops.constant(1, torch.int64), "sum", 0, torch.int64)
+
+    def body(place: Sequence[Any]) -> Any:
+        own, terms = load_x(place), count(place)
+        is_named = ops.gt(terms, ops.constant(0, torch.int64))
+        found = combine(own, folded(place)) if include_self else folded(place)
+        if reduce == "mean":
+            terms = ops.add(terms, ops.constant(1, torch.int64)) if include_self else terms
+            terms = ops.maximum(terms, ops.constant(1, torch.int64))
+            found = (ops.truediv if dtype.is_floating_point else ops.floordiv)(
+                found, ops.to_dtype(terms, dtype)
+            )
+        return ops.where(is_named, found, own)
+
+    return pointwise(x, body)
+
+
+def _folded(x: Any, dim: int, index: Any, source: Any, kind: str, neutral: Any, dtype: Any) -> Any:
+    """The loader of a buffer like x: `source` at every place whose index along `dim` names the element,
+    folded.
+    """
+    size = list(x.get_size())
+    load_index = realized(index).make_loader()
     covered = list(index.get_size())
     short = [d for d in range(len(size)) if d != dim and covered[d] != size[d]]
 
@@ -50,7 +79,7 @@ def scatter_reduce(
 
         def chosen() -> Any:
             is_meant = ops.eq(ops.to_dtype(load_index(at), torch.int64), position(place[dim]))
-            return ops.where(is_meant, load_source(at), ops.constant(neutral, dtype))
+            return ops.where(is_meant, source(at), ops.constant(neutral, dtype))
 
         is_covered: Any = None
         for d in short:
@@ -58,9 +87,7 @@ def scatter_reduce(
             is_covered = fits if is_covered is None else ops.and_(is_covered, fits)
         return chosen() if is_covered is None else ops.masked(is_covered, chosen, neutral)
 
-    folded = reduced(KINDS[reduce], x, body, size, [covered[dim]], dtype).make_loader()
-    combine = getattr(ops, COMBINE[reduce])
-    return pointwise(x, lambda place: combine(load_x(place), folded(place)))
+    return reduced(kind, x, body, size, [covered[dim]], dtype).make_loader()
 
 
 def index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:

@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch._inductor import inductor_prims, ir
+from torch._inductor import inductor_prims, ir, lowering
 from torch._inductor.virtualized import ops
+from torch.utils._sympy.functions import FloorDiv
 
 from headrace.frontend.inductor import accumulate, ranks, scans
 from headrace.frontend.inductor.convolutions import convolution
@@ -32,6 +33,15 @@ def install() -> None:
             aten.convolution.default: convolution,
             aten.cumsum.default: scans.running("sum"),
             aten.cumprod.default: scans.running("prod"),
+            aten.cummax.default: scans.running_extreme("max"),
+            aten.cummin.default: scans.running_extreme("min"),
+            aten.logcumsumexp.default: scans.running_logsumexp,
+            aten.searchsorted.Tensor: ranks.searchsorted,
+            aten.bucketize.Tensor: ranks.bucketize,
+            aten.glu.default: _gated,
+            aten.addbmm.default: _scaled(_summed_bmm),
+            aten._int_mm.default: partial(_mm, out_dtype=torch.int32),
+            aten._scaled_mm.default: _scaled_mm,
             aten.sort.default: ranks.sort,
             aten.sort.stable: ranks.stable_sort,
             aten.topk.default: ranks.topk,
@@ -52,9 +62,14 @@ def _matrix_product(a: Any, b: Any, batch: Sequence[Any], m: Any, n: Any, k: Any
             operand.realize()
     load_a, load_b, depth = a.make_loader(), b.make_loader(), len(batch)
 
+    def widened(value: Any) -> Any:
+        is_wider = not dtype.is_floating_point and dtype != a.get_dtype()
+        return ops.to_dtype(value, dtype) if is_wider else value
+
     def body(index: Sequence[Any], inner: Sequence[Any]) -> Any:
         outer, (row, column) = list(index[:depth]), index[depth:]
-        return ops.dot(load_a([*outer, row, inner[0]]), load_b([*outer, inner[0], column]))
+        left, right = load_a([*outer, row, inner[0]]), load_b([*outer, inner[0], column])
+        return ops.dot(widened(left), widened(right))
 
     return reduced("dot", a, body, [*batch, m, n], [k], dtype)
 
@@ -78,6 +93,48 @@ def _mm(a: Any, b: Any, out_dtype: Any = None, *, layout: Any = None) -> Any:
 def _bmm(a: Any, b: Any, out_dtype: Any = None, *, layout: Any = None) -> Any:
     (batch, m, k), (_, _, n) = a.get_size(), b.get_size()
     return _matrix_product(a, b, [batch], m, n, k, out_dtype or a.get_dtype())
+
+
+def _summed_bmm(a: Any, b: Any) -> Any:
+    """The sum of a batch of products."""
+    return lowered(aten.sum.dim_IntList, _bmm(a, b), [0])
+
+
+def _gated(x: Any, dim: int = -1) -> Any:
+    """The first half of a dim times the sigmoid of the second."""
+    dim %= len(x.get_size())
+    half = FloorDiv(x.get_size()[dim], 2)
+    first = lowered(aten.slice.Tensor, x, dim, 0, half)
+    second = lowered(aten.slice.Tensor, x, dim, half, 2 * half)
+    return lowered(aten.mul.Tensor, first, lowered(aten.sigmoid.default, second))
+
+
+def _scaled_mm(
+    a: Any,
+    b: Any,
+    scale_a: Any,
+    scale_b: Any,
+    bias: Any = None,
+    scale_result: Any = None,
+    out_dtype: Any = None,
+    use_fast_accum: bool = False,
+    *,
+    layout: Any = None,
+) -> Any:
+    """A product of fp8 matrices times their scales (numbers, or one for each row and column), with a bias."""
+    if scale_result is not None or not all(_is_row_or_number(s) for s in (scale_a, scale_b)):
+        return NotImplemented
+    result = _mm(a, b, torch.float32)
+    for scale in (scale_a, scale_b):
+        result = lowered(aten.mul.Tensor, result, scale)
+    if bias is not None:
+        result = lowered(aten.add.Tensor, result, bias)
+    return lowering.to_dtype(result, out_dtype or a.get_dtype())
+
+
+def _is_row_or_number(scale: Any) -> bool:
+    """Whether a scale serves one value, or one for each row or column (no blocks of either)."""
+    return bool(sum(n != 1 for n in scale.get_size()) <= 1)
 
 
 def _scaled(product: Lowering) -> Lowering:

@@ -114,6 +114,9 @@ def _too_large(name: str, node: torch.fx.Node) -> str | None:
             dim = node.kwargs.get("dim", -1)
         n = values[0].shape[dim]
         return f"sorts {n} elements, more than {LONGEST_SORT}" if n > LONGEST_SORT else None
+    if name in ("cummax", "cummin", "logcumsumexp") and values and values[0].dim():
+        n = values[0].shape[node.args[1]]
+        return f"scans {n} elements, more than {LONGEST_SORT}" if n > LONGEST_SORT else None
     accumulates = name in ("index_put", "index_put_", "_unsafe_index_put", "_unsafe_index_put_") and _flag(
         node, 3
     )

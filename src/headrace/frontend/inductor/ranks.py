@@ -31,6 +31,39 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     return _first(x, dim, largest, k)
 
 
+def searchsorted(
+    bounds: Any,
+    x: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Any = None,
+) -> Any:
+    """For every value the number of bounds (along the last dim) that come before it; NotImplemented with a
+    sorter, or for rows of bounds that are not those of the values.
+    """
+    outer, own = bounds.get_size()[:-1], x.get_size()[:-1]
+    if sorter is not None or (outer and list(outer) != list(own)):
+        return NotImplemented
+    load_bound, load = realized(bounds).make_loader(), realized(x).make_loader()
+    dtype = torch.promote_types(bounds.get_dtype(), x.get_dtype())
+    is_behind = ops.gt if right or side == "right" else ops.ge
+
+    def body(index: Sequence[Any], inner: Sequence[Any]) -> Any:
+        bound = load_bound([*(index[:-1] if outer else []), inner[0]])
+        is_not_before = is_behind(ops.to_dtype(bound, dtype), ops.to_dtype(load(index), dtype))
+        return ops.to_dtype(ops.logical_not(is_not_before), kind)
+
+    kind = torch.int32 if out_int32 else torch.int64
+    return reduced("sum", x, body, x.get_size(), [bounds.get_size()[-1]], kind)
+
+
+def bucketize(x: Any, bounds: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+    """The same with the operands exchanged."""
+    return searchsorted(bounds, x, out_int32=out_int32, right=right)
+
+
 def _first(x: Any, dim: int, descending: bool, k: int | None) -> Any:
     size = list(x.get_size())
     if not size:

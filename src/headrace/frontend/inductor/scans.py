@@ -1,4 +1,4 @@
-"""Running sums and products: sums over a triangle; of long dims in blocks, whose totals are summed before."""
+"""Running folds, over a triangle; sums and products of long dims in blocks with the totals before."""
 
 from __future__ import annotations
 
@@ -34,6 +34,84 @@ def running(kind: str) -> Lowering:
     return lower
 
 
+def running_extreme(kind: str) -> Lowering:
+    """The lowering of cummax (`kind` "max") or cummin ("min"): (values, place of the last one as large)."""
+
+    def lower(x: Any, dim: int) -> Any:
+        size, dtype = x.get_size(), x.get_dtype()
+        if not size:
+            return x, lowered(aten.full_like.default, x, 0, dtype=torch.int64)
+        dim %= len(size)
+        load = realized(x).make_loader()
+        values = realized(
+            reduced(kind, x, _before(load, dim, _weakest(kind, dtype), dtype), size, [size[dim]], dtype)
+        )
+        extreme = values.make_loader()
+
+        def place(index: Sequence[Any], inner: Sequence[Any]) -> Any:
+            own = load(_moved(index, inner, dim))
+            is_it = ops.eq(own, extreme(index))
+            if dtype.is_floating_point:
+                is_it = ops.logical_or(is_it, ops.isnan(own))  # a NaN stays the extreme
+            is_before = ops.le(position(inner[0]), position(index[dim]))
+            zero = ops.constant(0, torch.int64)
+            return ops.where(ops.logical_and(is_before, is_it), position(inner[0]), zero)
+
+        return values, reduced("max", x, place, size, [size[dim]], torch.int64)
+
+    return lower
+
+
+def running_logsumexp(x: Any, dim: int) -> Any:
+    """log of the running sum of exp, each scaled by the largest value so far."""
+    size, dtype = x.get_size(), x.get_dtype()
+    if not size:
+        return x
+    dim %= len(size)
+    load = realized(x).make_loader()
+    body = _before(load, dim, -math.inf, dtype)
+    largest = realized(reduced("max", x, body, size, [size[dim]], dtype)).make_loader()
+
+    def scale(index: Sequence[Any]) -> Any:
+        found = largest(index)
+        return ops.where(ops.isinf(found), ops.constant(0, dtype), found)
+
+    def power(index: Sequence[Any], inner: Sequence[Any]) -> Any:
+        is_before = ops.le(position(inner[0]), position(index[dim]))
+        return ops.where(
+            is_before, ops.exp(ops.sub(load(_moved(index, inner, dim)), scale(index))), ops.constant(0, dtype)
+        )
+
+    total = reduced("sum", x, power, size, [size[dim]], dtype).make_loader()
+    return pointwise(x, lambda index: ops.add(ops.log(total(index)), scale(index)))
+
+
+def _moved(index: Sequence[Any], inner: Sequence[Any], dim: int) -> list[Any]:
+    """The index with another place along a dim."""
+    return [inner[0] if k == dim else i for k, i in enumerate(index)]
+
+
+def _before(load: Any, dim: int, neutral: Any, dtype: Any, *, is_exclusive: bool = False) -> Any:
+    """The body of a fold over the elements before each one (and itself unless `is_exclusive`)."""
+
+    def body(index: Sequence[Any], inner: Sequence[Any]) -> Any:
+        compare = ops.lt if is_exclusive else ops.le
+        is_before = compare(position(inner[0]), position(index[dim]))
+        return ops.where(is_before, load(_moved(index, inner, dim)), ops.constant(neutral, dtype))
+
+    return body
+
+
+def _weakest(kind: str, dtype: Any) -> Any:
+    """The value that never is the extreme."""
+    if dtype == torch.bool:
+        return kind == "min"
+    if dtype.is_floating_point:
+        return -math.inf if kind == "max" else math.inf
+    limits = torch.iinfo(dtype)
+    return limits.min if kind == "max" else limits.max
+
+
 def _running(kind: str, x: Any, dim: int, is_exclusive: bool) -> Any:
     n = x.get_size()[dim]
     if not is_static(n) or int(n) <= LONGEST_ROW:
@@ -44,14 +122,8 @@ def _running(kind: str, x: Any, dim: int, is_exclusive: bool) -> Any:
 def _triangle(kind: str, x: Any, dim: int, is_exclusive: bool) -> Any:
     """Each element folded over those before it (and itself)."""
     dtype, size = x.get_dtype(), x.get_size()
-    load, neutral = realized(x).make_loader(), int(kind == "prod")
-
-    def body(index: Sequence[Any], inner: Sequence[Any]) -> Any:
-        source = [inner[0] if k == dim else i for k, i in enumerate(index)]
-        compare = ops.lt if is_exclusive else ops.le
-        is_before = compare(position(inner[0]), position(index[dim]))
-        return ops.where(is_before, load(source), ops.constant(neutral, dtype))
-
+    neutral = int(kind == "prod")
+    body = _before(realized(x).make_loader(), dim, neutral, dtype, is_exclusive=is_exclusive)
     return reduced(kind, x, body, size, [size[dim]], dtype)
 
 
