@@ -53,9 +53,9 @@ def test_multiplies_batches_of_matrices_on_the_machine(name, transposed, shape):
     assert np.allclose(got["c"].astype(np.float32), x.astype(np.float32) @ wide, atol=0.05, rtol=1e-2)
 
 
-@pytest.mark.parametrize("rows, depth", [((96, 64, 40), 128), ((40, 40, 40, 40, 40), 96), ((72, 128), 200)])
+@pytest.mark.parametrize("rows, depth", [((48, 32, 20), 64), ((20, 20, 20, 20, 20), 48), ((36, 64), 100)])
 def test_weights_stay_while_tapered_tiles_of_rows_pass(rows, depth):
-    m, n, k = sum(rows), 192, 520
+    m, n, k = sum(rows), 96, 260
     graph, chip = tilegraphs.gemm(m, n, k, (1, 2)), device("spyre")
     plan = search(graph, chip)
     (part,) = plan.classes
@@ -63,14 +63,64 @@ def test_weights_stay_while_tapered_tiles_of_rows_pass(rows, depth):
     (phase,) = part.phases
     phase = replace(
         phase, order="column", taper=rows, kept=(f"{found.weights.value}#{found.weights.use}",), split="rows",
-        tile={found.row: max(rows), found.column: 64, found.depth: depth},
-        copies={"in": 2, "out": 2, "filling": 1}, blocks={**phase.blocks, "rows": 32, "filling": 40},
+        tile={found.row: max(rows), found.column: 32, found.depth: depth},
+        copies={"in": 2, "out": 2, "filling": 1}, blocks={**phase.blocks, "rows": 16, "filling": 20},
     )  # fmt: skip
     edited = replace(plan, classes=(replace(part, phases=(phase,)),))
     a, b, bias = random(m, k), random(k, n, seed=1), random(n, seed=2)
     arrays = {"a": a, "b": b, "bias": bias, "c": np.zeros((m, n), np.float16)}
     got = run(graph, arrays, plan=edited)[0]["c"]
     want = np.maximum(a.astype(np.float32) @ b.astype(np.float32) + bias.astype(np.float32), 0)
+    assert np.allclose(got.astype(np.float32), want, atol=0.1, rtol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "name, order, split, tile, sizes, residual",
+    [
+        ("spyre", "row", "rows", (31, 16, 16), (16, 16, 8), False),
+        ("spyre", "column", "columns", (12, 24, 16), (12, 12, 7), True),
+        ("sample", "column", "rows", (20, 40, 120), (), True),
+    ],
+)
+def test_results_leave_while_the_next_tile_is_computed(name, order, split, tile, sizes, residual):
+    m, n, k = 31, 80, 120
+    graph, chip = tilegraphs.gemm(m, n, k, (1, 2), residual=residual), device(name)
+    plan = search(graph, chip)
+    found = roles(shape(*_layout(graph, chip)), False)
+    (part,) = plan.classes
+    phase = replace(
+        part.phases[0], order=order, taper=sizes, kept=(), joined={}, split=split,
+        tile=dict(zip((found.row, found.column, found.depth), tile, strict=True)),
+        copies={"in": 2, "out": 2, "waiting": 1}, blocks={"depth": 16, "columns": 8, "rows": 6},
+    )  # fmt: skip
+    _check_gemm(graph, plan, phase, name)
+
+
+@pytest.mark.parametrize("rows, copies", [((40, 16, 16, 16, 9), 2), ((50, 20), 1), ((30,), 1)])
+def test_results_leave_while_the_weights_stay(rows, copies):
+    m, n, k = sum(rows), 64, 200
+    graph, chip = tilegraphs.gemm(m, n, k, (1, 2)), device("spyre")
+    plan = search(graph, chip)
+    found = roles(shape(*_layout(graph, chip)), False)
+    (part,) = plan.classes
+    phase = replace(
+        part.phases[0], order="column", taper=rows, kept=(f"{found.weights.value}#{found.weights.use}",),
+        tile={found.row: max(rows), found.column: 16, found.depth: 32}, split="rows", joined={},
+        copies={"in": 2, "out": 1, "filling": 2, "waiting": copies},
+        blocks={"depth": 32, "columns": 16, "rows": 32, "filling": 16},
+    )  # fmt: skip
+    _check_gemm(graph, plan, phase)
+
+
+def _check_gemm(graph, plan, phase, name="spyre"):
+    """Run a plan with the phase replaced: the product, plus bias, nothing below 0."""
+    (part,) = plan.classes
+    edited = replace(plan, classes=(replace(part, phases=(phase,)),))
+    sizes = {arg.name: arg.shape for arg in graph.args}
+    arrays = {arg: random(*sizes[arg], seed=k) for k, arg in enumerate(("a", "b", "bias"))}
+    got = run(graph, {**arrays, "c": np.zeros(sizes["c"], np.float16)}, name, plan=edited)[0]["c"]
+    wide = {arg: array.astype(np.float32) for arg, array in arrays.items()}
+    want = np.maximum(wide["a"] @ wide["b"] + wide["bias"], 0)
     assert np.allclose(got.astype(np.float32), want, atol=0.1, rtol=1e-2)
 
 

@@ -69,6 +69,18 @@ def test_a_panel_is_predicted_as_it_runs():
     assert program.plan["predicted_cycles"] == pytest.approx(timed_cycles(program), rel=0.02)
 
 
+@pytest.mark.parametrize("name", ["gemm_2048x12800x4096", pytest.param("gemm_4096", marks=pytest.mark.long)])
+def test_results_that_leave_one_tile_behind_are_predicted_as_they_run(name):
+    kernel = Kernel(suite_text(name))
+    program = kernel.compile("spyre", scalars=default_scalars(kernel, {}))
+    assert program.plan["classes"][0]["phases"][0]["copies"]["waiting"]
+    cycles = timed_cycles(program)
+    assert program.plan["predicted_cycles"] == pytest.approx(cycles, rel=0.03)
+    without = kernel.compile("spyre", scalars=default_scalars(kernel, {}), without=("pacing",))
+    assert "waiting" not in without.plan["classes"][0]["phases"][0]["copies"]
+    assert cycles < 0.97 * timed_cycles(without)
+
+
 def test_simulation_picks_the_fastest_variant_and_lists_all():
     graph, chip = tilegraphs.gemm(256, 256, 256, (2, 2)), device("spyre")
     first = search(graph, chip)

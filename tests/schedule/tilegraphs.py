@@ -230,8 +230,10 @@ def layernorm(rows: int, columns: int, cores: int) -> TileGraph:
     return k.graph({"read_bytes": 2 * size + 4 * columns, "write_bytes": 2 * size})
 
 
-def gemm(m: int, n: int, k_extent: int, grid: tuple[int, int], bias=True, transposed=False) -> TileGraph:
-    """c = relu(a x b + bias) in f16, m and n split over the grid."""
+def gemm(
+    m: int, n: int, k_extent: int, grid: tuple[int, int], bias=True, transposed=False, residual=False
+) -> TileGraph:
+    """c = relu(a x b + bias) in f16, m and n split over the grid; the bias has rows, too, if `residual`."""
     gm, gn = grid
     cores = gm * gn
     k = Kernel("gemm", cores)
@@ -245,9 +247,10 @@ def gemm(m: int, n: int, k_extent: int, grid: tuple[int, int], bias=True, transp
         b = k.load("b", (k_extent, n), [0, col], (k_extent, pn))
     c = k.matmul(a, b, transposed=transposed)
     if bias:
-        v = k.load("bias", (n,), [col], (pn,))
+        at, own = ([row, col], (pm, pn)) if residual else ([col], (pn,))
+        v = k.load("bias", (m, n) if residual else (n,), at, own)
         c = k.pointwise(
-            [(c, (0, 1)), (v, (1,))],
+            [(c, (0, 1)), (v, (0, 1) if residual else (1,))],
             [
                 Scalar("arith.extf", (1,), "f32"),
                 Scalar("arith.addf", (0, 2), "f32"),

@@ -19,17 +19,19 @@ VERSION = 1
 class PhasePlan:
     """How one phase runs.
 
-    `computes` describes what it computes (for readers and as a check on replay), `unit` computes it,
-    `lane` is the dim of a vector and `step` its elements (`chunk` those of the second half of a long row,
-    0 without), `tile` the extents of a scratchpad tile by dim, in loop order; `copies` the rotating
-    copies of streamed buffers by "in" and "out" ("filling": "in" while what is kept is filled); `blocks`
-    (contractions) the depth and columns of a resident block, the rows of a result stage, "filling" the
-    depth of a step that fills what is kept; `split` what the corelets share out; `once` lists operands
-    loaded before the tile loop, `kept` (contractions) those whose whole depth stays while tiles of rows
-    pass, filled step by step by the first of them, `taper` the rows of these tiles in order (none: all
-    alike), `multicast` those several cores read in one transfer, `joined` how many neighbouring cores read
-    their parts of an operand (contractions: the weights) as one, each using its own. Cycles are predicted
-    for each of its `runs` (in a loop, as often as that turns): of all, and by resource.
+    `computes` describes what it computes (for readers and as a check on replay), `unit` computes it, `lane`
+    is the dim of a vector and `step` its elements (`chunk` those of the second half of a long row, 0
+    without), `tile` the extents of a scratchpad tile by dim, in loop order; `copies` the rotating copies of
+    streamed buffers by "in" and "out" ("filling": "in" while what is kept is filled; "waiting": of whole
+    tiles of a contraction's results, each of which is stored while the next one is computed); `blocks`
+    (contractions) the depth and columns of a resident block, the rows of a result stage, "filling" the depth
+    of a step that fills what is kept; `split` what the corelets share out; `once` lists operands loaded
+    before the tile loop, `kept` (contractions) those whose whole depth stays while tiles of rows pass, filled
+    step by step by the first of them, `taper` the rows of these tiles in order, or the extents of the tiles
+    of the innermost loop if results are "waiting" (none: all alike), `multicast` those several cores read in
+    one transfer, `joined` how many neighbouring cores read their parts of an operand (contractions: the
+    weights) as one, each using its own. Cycles are predicted for each of its `runs` (in a loop, as often as
+    that turns): of all, and by resource.
     """
 
     name: str

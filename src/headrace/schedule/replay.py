@@ -12,7 +12,7 @@ from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Arg, CoreClass, TileGraph
-from headrace.schedule.phases.contraction import roles
+from headrace.schedule.phases.contraction import behind_dim, roles
 from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.multicast import line_up
 from headrace.schedule.phases.outline import Outline, flat_groups, outline
@@ -159,19 +159,24 @@ def _wrong(phase: PhasePlan, made: Shape, device: Device) -> Iterator[tuple[str,
 
 def _rows(phase: PhasePlan, made: Shape) -> Iterator[tuple[str, str]]:
     """What is wrong with the tiles of rows of a contraction and with what stays while they pass."""
-    if (phase.taper or phase.kept) and phase.kind != "contract":
-        yield f"tapered rows in a {phase.kind} phase", "leave out taper and kept"
+    is_waiting = "waiting" in phase.copies
+    if (phase.taper or phase.kept or is_waiting) and phase.kind != "contract":
+        yield f"tapered rows or waiting results in a {phase.kind} phase", "leave out taper, kept and waiting"
+        return
+    if is_waiting and not behind_dim(phase, roles(made, "swapped" in phase.order)):
+        yield "results of one tile wait for the next", "leave out waiting, or cut rows or columns into tiles"
         return
     if not phase.taper:
         if phase.kept:
             yield f"{', '.join(phase.kept)} kept for rows of one tile", "say in taper how the rows are tiled"
         return
     found = roles(made, "swapped" in phase.order)
-    rows = made.extents.get(found.row, 1)
-    if sum(phase.taper) != rows or min(phase.taper) < 1 or max(phase.taper) != phase.tile.get(found.row):
+    dim = behind_dim(phase, found) if is_waiting else found.row
+    extent = made.extents.get(dim, 1)
+    if sum(phase.taper) != extent or min(phase.taper) < 1 or max(phase.taper) != phase.tile.get(dim):
         yield (
-            f"tiles of {phase.taper} rows",
-            f"they add up to {rows}, the largest is the tile along {found.row}",
+            f"tiles of {phase.taper} along {dim or 'no dim'}",
+            f"they add up to {extent}, the largest is the tile along it",
         )
     weights = f"{found.weights.value}#{found.weights.use}"
     is_possible = phase.order.startswith("column") and not found.outer_depth and found.depth in phase.tile

@@ -4,9 +4,10 @@ between.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -14,11 +15,12 @@ from xdsl.ir import SSAValue
 from headrace.schedule.build import rows
 from headrace.schedule.build.blocks import Block, Blocks, emit_blocks
 from headrace.schedule.build.indices import Index
-from headrace.schedule.build.joint import joint
+from headrace.schedule.build.joint import Joint, joint
+from headrace.schedule.build.leaving import During, Finished, Leaving
 from headrace.schedule.build.memory import Buffered
-from headrace.schedule.build.tiles import Part, parts, tapered
+from headrace.schedule.build.tiles import Part, first_apart, parts, tapered
 from headrace.schedule.build.vector import Phase, buffers, load, results_of, shifted, store_tile
-from headrace.schedule.phases.contraction import Roles, Run, accumulator, roles, runs
+from headrace.schedule.phases.contraction import Roles, Run, accumulator, behind_dim, roles, runs
 from headrace.schedule.phases.shape import Operand
 
 Origin = dict[str, Index]
@@ -30,7 +32,8 @@ class State:
     """Where the loops stand: origin and extents of the tile, buffers that hold the operands loaded so far.
 
     `panel` holds weights of the whole depth while tiles of rows pass; the first of these fills it. `loops`
-    are the variables of the loops over tiles, which run `count` times in all.
+    are the variables of the loops over tiles, which run `count` times in all. Where results leave during the
+    next tile, `due` are those that leave during this one, `waiting` is where its own wait, by value.
     """
 
     origin: Origin = field(default_factory=dict)
@@ -40,6 +43,8 @@ class State:
     is_filling: bool = False
     loops: tuple[Index, ...] = ()
     count: int = 1
+    due: Sequence[Finished] = ()
+    waiting: Mapping[str, Buffered] = field(default_factory=dict)
 
 
 class Contraction:
@@ -55,6 +60,17 @@ class Contraction:
         self.sums = accumulator(compute, matrix, self.roles.rows.dtype)
         self.extras = [o for o in phase.shape.inputs if o not in (self.roles.rows, self.roles.weights)]
         self.psum: dict[tuple[int, int], SSAValue] = {}
+        self.streams: dict[tuple[Operand, str], list[Buffered]] = {}
+        self.leaving = self._leaving() if self.plan.copies.get("waiting") else None
+
+    def _leaving(self) -> Leaving:
+        """What leaves one tile behind, and when."""
+        dim, results = behind_dim(self.plan, self.roles), results_of(self.shape)
+        sizes = {dim: self.shape.extents[dim]}, {dim: self.plan.tile[dim]}
+        found = tapered(dim, self.plan.taper, len(self.plan.kept)) if self.plan.taper else parts(*sizes, {})
+        pieces = [piece for part in found for piece in first_apart(part)]
+        stored = [o for o in results if o.storage.kind != "lx"]
+        return Leaving(self.phase, self.roles.row, stored, pieces, bool(self.plan.kept))
 
     def loops(self) -> list[str]:
         """Dims of the tile loops outside the depth, outermost first."""
@@ -92,14 +108,25 @@ class Contraction:
             self._depth(state)
             return
         dim, rest = dims[0], dims[1:]
-        if dim == self.roles.row and self.plan.taper:
+        if dim == self.roles.row and self.plan.taper and self.leaving is None:
             for number, part in enumerate(tapered(dim, self.plan.taper, len(self.plan.kept))):
                 self._part(part, dim, rest, replace(state, is_filling=bool(self.plan.kept) and number == 0))
+            return
+        if self.leaving is not None and dim == behind_dim(self.plan, self.roles):
+            self._one_behind(self.leaving, dim, rest, state)
             return
         for part in parts({dim: self.shape.extents[dim]}, {dim: self.plan.tile[dim]}, {}):
             self._part(part, dim, rest, state)
 
-    def _part(self, part: Part, dim: str, rest: list[str], state: State) -> None:
+    def _one_behind(self, leaving: Leaving, dim: str, rest: list[str], state: State) -> None:
+        """Emit the tiles of the innermost loop, each storing results of tiles before."""
+        for piece, part in enumerate(leaving.pieces):
+            is_filling = bool(self.plan.kept) and not piece
+            self._part(part, dim, rest, replace(state, is_filling=is_filling), piece)
+        leaving.last(state.origin, self._tile(state))
+
+    def _part(self, part: Part, dim: str, rest: list[str], state: State, piece: int | None = None) -> None:
+        """Emit a part of the tiles along a dim; `piece` is its number if results leave one behind."""
         extents = {**state.extents, dim: part.tile[dim]}
         start = part.runs[0][1]
         with ExitStack() as stack:
@@ -110,6 +137,9 @@ class Contraction:
             inner = replace(state, origin=origin, extents=extents)
             if part.trips > 1:
                 inner = replace(inner, loops=(*state.loops, number), count=state.count * part.trips)
+            if self.leaving is not None and piece is not None:
+                due = self.leaving.due(piece, number, state.origin, self._tile(state))
+                inner = replace(inner, due=due, waiting=self.leaving.waiting(piece, number))
             inner = self._load(inner, self._ready(set(state.held), rest), part.trips, number)
             if dim == self.roles.column and self.plan.kept:
                 whole = {**self._tile(inner), self.roles.depth: self.shape.extents[self.roles.depth]}
@@ -118,10 +148,16 @@ class Contraction:
             self._level(rest, inner)
 
     def _load(
-        self, state: State, operands: list[Operand], trips: int, number: Index, is_filling: bool = False
+        self,
+        state: State,
+        operands: list[Operand],
+        trips: int,
+        number: Index,
+        is_filling: bool = False,
+        place: str = "",
     ) -> State:
         """Emit the loads of operands whose tile is now known, into buffers that rotate over the loop just
-        entered; of a step of the panel, too, if it is being filled.
+        entered; of a step of the panel, too, if it is being filled. `place` is where in the depth they are.
         """
         if not operands and not is_filling:
             return state
@@ -130,7 +166,7 @@ class Contraction:
         weights = self.roles.weights
         copies = min(self.plan.copies.get("filling" if is_filling else "in", 1), trips)
         wide = {o: joint(self.phase, o, tile) for o in operands}
-        made = {o: buffers(w.phase, w.operand, w.tile, copies) for o, w in wide.items()}
+        made = {o: self._buffers(o, w, copies, place) for o, w in wide.items()}
         loops = state.loops if number in state.loops else (*state.loops, number)
         chosen = {o: rows.selected(self.emit, b, *loops) for o, b in made.items()}
         with self.emit.pipeline() as pipe, pipe.stage(self.phase.units.loader):
@@ -141,6 +177,23 @@ class Contraction:
                 load(w.phase, w.operand, buffer, state.origin, w.tile)
                 held[operand] = shifted(buffer, w.own)
         return replace(state, held=held)
+
+    def _buffers(self, operand: Operand, wide: Joint, copies: int, place: str) -> list[Buffered]:
+        """The buffers of an operand; where tiles come one behind the other, those of all of them are the
+        same.
+        """
+        if self.leaving is None or not place:
+            return buffers(wide.phase, wide.operand, wide.tile, copies)
+        mark = (operand, place)
+        if mark not in self.streams:
+            most = dict(self.plan.tile)
+            if self.plan.kept:
+                most[self.roles.row] = (
+                    0 if place.startswith("filling") else max(self.plan.taper[1:], default=0)
+                )
+            tile = {d: n if d == self.roles.depth else max(n, most[d]) for d, n in wide.tile.items()}
+            self.streams[mark] = buffers(wide.phase, wide.operand, tile, copies)
+        return self.streams[mark]
 
     def _slice(self, state: State, panel: Buffered) -> Buffered:
         """The panel from the depth on at which the loops stand."""
@@ -156,16 +209,20 @@ class Contraction:
     def _depth(self, state: State) -> None:
         """Emit the depth: the first and the last piece of the sum apart, a loop over the pieces between."""
         size = self.plan.blocks["filling"] if state.is_filling else self.plan.tile.get(self.roles.depth, 1)
-        places, inner = self._pieces(size)
-        for place in runs(prod(count for _, count, _ in places), 1):
+        dims, inner = self._pieces(size)
+        places = runs(prod(count for _, count, _ in dims), 1)
+        leaving = During(self.leaving, state.due, places if len(places) > 1 else inner)
+        for place in places:
             with self._repeated(place.count) as number:
-                at = self._coordinates(number + place.start, places)
+                at = self._coordinates(number + place.start, dims)
                 around = replace(state, origin={**state.origin, **at})
                 if place.count > 1:
                     around = replace(around, loops=(*state.loops, number))
                 for run in inner:
                     first, last = run.is_first and place.is_first, run.is_last and place.is_last
-                    self._piece(around, replace(run, is_first=first, is_last=last), number, place.count)
+                    own = replace(run, is_first=first, is_last=last)
+                    self._piece(around, own, number, place.count, partial(leaving.after, run))
+                leaving.after(place, number)
 
     def _pieces(self, size: int) -> tuple[list[tuple[str, int, int]], list[Run]]:
         """The dims of the depth that one loop counts through (name, places, step of a place), and the runs
@@ -193,8 +250,12 @@ class Contraction:
         with self.emit.loop(count, "k") as number:
             yield number
 
-    def _piece(self, state: State, run: Run, place: Index, places: int) -> None:
-        """Emit a run of the tiled depth at a place: load the factors that stream, multiply."""
+    def _piece(
+        self, state: State, run: Run, place: Index, places: int, after: Callable[[Index], None]
+    ) -> None:
+        """Emit a run of the tiled depth at a place: load the factors that stream, multiply; `after` emits
+        what follows a tile of that number.
+        """
         depth = self.roles.depth
         with self._repeated(run.count) as number:
             inner = replace(state, extents=self._tile(state))
@@ -204,8 +265,11 @@ class Contraction:
                 inner = replace(inner, origin=origin, extents={**inner.extents, depth: run.extent})
             operands = self._ready(set(state.held), []) or self._streamed(state)
             last = number if run.count > 1 else place
-            inner = self._load(inner, operands, run.count * places, last, state.is_filling)
+            where = "filling " if state.is_filling else ""
+            where += "first" if run.is_first else "last" if run.is_last else "middle"
+            inner = self._load(inner, operands, run.count * places, last, state.is_filling, where)
             self._tile_blocks(inner, run)
+            after(number)
 
     def _streamed(self, state: State) -> list[Operand]:
         """The two factors, if they are not loaded yet: the depth is the innermost loop."""
@@ -250,7 +314,8 @@ class Contraction:
                 tile = {**state.extents, row: part.tile[row]}
                 blocks = self._staged(state, State(origin, tile, state.held), part, number)
                 emit_blocks(blocks, Block(depth, chunk.extent, first, tile[row], is_first, True))
-                store_tile(self.phase, origin, tile, blocks.outs)
+                if self.leaving is None:
+                    store_tile(self.phase, origin, tile, blocks.outs)
 
     def _staged(self, tile_state: State, state: State, part: Part, number: Index) -> Blocks:
         """Load what only this stage of rows needs and choose where its results go."""
@@ -269,6 +334,9 @@ class Contraction:
         for value, operand in results.items():
             if operand.storage.kind == "lx":
                 outs[value] = shifted(phase.memory.operand(operand, self.shape.extents), state.origin)
+            elif self.leaving is not None:
+                first = number * tile.get(self.roles.row, 1) + part.runs[0][1]
+                outs[value] = shifted(tile_state.waiting[value], {self.roles.row: first})
             else:
                 outs[value] = rows.selected(emit, buffers(phase, operand, tile, copies), *loops)
         extras = {**ins}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr, i64
 
@@ -30,13 +30,24 @@ def handover(emit: Emitter, item: Handover, device: Device, cores: Collection[in
         "free": (used.loader, used.storer),
         "over": (used.storer, used.storer),
     }[item.kind]
+    _signals(emit, ends, item.kind, pairs)
+
+
+def pace(emit: Emitter, device: Device, cores: Collection[int]) -> None:
+    """Append a signal within each core: what it stores next waits until the rows read so far are read."""
+    used = units(device)
+    reader = used.feeds.activations.kind if used.feeds is not None else used.reader
+    _signals(emit, (reader, used.storer), "pace", [(core, core) for core in cores])
+
+
+def _signals(emit: Emitter, ends: tuple[str, str], label: str, pairs: Sequence[tuple[int, int]]) -> None:
     op = ktdf.OpaqueOp.build(
         operands=[[], []],
         properties={"template_name": StringAttr(TEMPLATE)},
         attributes={
             "headrace.from": StringAttr(ends[0]),
             "headrace.to": StringAttr(ends[1]),
-            "headrace.label": StringAttr(item.kind),
+            "headrace.label": StringAttr(label),
             "headrace.pairs": DenseArrayBase.from_list(i64, [core for pair in pairs for core in pair]),
         },
         result_types=[[]],

@@ -63,6 +63,13 @@ def tapered(dim: str, sizes: Sequence[int], alone: int = 0) -> list[Part]:
     return found
 
 
+def first_apart(part: Part) -> list[Part]:
+    """Return a part of tiles along one dim as two: its first tile, and the others if there are any."""
+    ((dim, start, count, size),) = part.runs
+    found = [Part(((dim, start, 1, size),), part.tile)]
+    return found if count == 1 else [*found, Part(((dim, start + size, count - 1, size),), part.tile)]
+
+
 @contextmanager
 def tile_loop(emit: Emitter, part: Part, name: str) -> Iterator[tuple[dict[str, Index], Index]]:
     """Open the loop over the tiles of a part; yields the first coordinate of every dim and the number of

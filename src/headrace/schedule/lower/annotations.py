@@ -71,12 +71,14 @@ def handover(op: Any, device: Device) -> Handover:
         )
     ends = [op.attributes[f"headrace.{end}"].data for end in ("from", "to")]
     units = [device.find_unit(end) for end in ends]
-    if any(unit is None or unit.per != "core" for unit in units):
-        hint = "name two unit kinds that every core has one of"
+    cores = [int(c) for c in op.attributes["headrace.pairs"].get_values()]
+    pairs = tuple(zip(cores[::2], cores[1::2], strict=True))
+    is_within = all(a == b for a, b in pairs)
+    kinds = [unit.per if unit is not None else "" for unit in units]
+    if kinds[1:] != ["core"] or kinds[0] not in (("core", "corelet") if is_within else ("core",)):
+        hint = "name two unit kinds that every core has one of; within a core the first may be a corelet's"
         raise HeadraceError(
             Diagnostic(f"cannot signal from {ends[0]} to {ends[1]}", location(op), op.name, hint)
         )
-    cores = [int(c) for c in op.attributes["headrace.pairs"].get_values()]
-    pairs = tuple(zip(cores[::2], cores[1::2], strict=True))
     sender, receiver = (unit.kind for unit in units if unit is not None)
     return Handover(sender, receiver, op.attributes["headrace.label"].data, pairs, location(op))

@@ -10,6 +10,7 @@ from headrace.arch.device import Device, Matrix
 from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.graph import Compute
 from headrace.schedule.phases.shape import Operand, Shape
+from headrace.schedule.plan import PhasePlan
 from headrace.schedule.units import units
 
 
@@ -45,6 +46,17 @@ def roles(shape: Shape, swapped: bool) -> Roles:
     depth = _fastest(k, left)
     outer = (*batch, *(d for d in m if d != row), *(d for d in n if d != column))
     return Roles(row, column, depth, outer, tuple(d for d in k if d != depth), left, right)
+
+
+def behind_dim(plan: PhasePlan, found: Roles) -> str:
+    """Return the dim of the innermost loop over tiles, rows if weights stay meanwhile: the results of each
+    of its tiles may leave during the next.
+    """
+    if plan.kept:
+        return found.row
+    pair = [found.column, found.row] if plan.order.startswith("column") else [found.row, found.column]
+    moving = [d for d in pair if d and plan.tile[d] < plan.extents[d]]
+    return moving[-1] if moving else ""
 
 
 def _merged(shape: Shape, dims: tuple[str, ...]) -> tuple[str, ...]:

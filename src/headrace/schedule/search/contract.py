@@ -15,6 +15,8 @@ from headrace.schedule.phases.contraction import accumulator, contracting_unit, 
 from headrace.schedule.phases.multicast import joinable
 from headrace.schedule.phases.shape import Shape
 from headrace.schedule.plan import PhasePlan
+from headrace.schedule.search.behind import FILLING_COPIES as BEHIND_FILLING
+from headrace.schedule.search.behind import behind, behind_bytes, panels_behind, stage_rows
 from headrace.schedule.search.contract_cost import (
     Choice,
     Space,
@@ -22,10 +24,11 @@ from headrace.schedule.search.contract_cost import (
     elements,
     least_cycles,
     least_rows,
-    predicted,
+    splits,
     trips,
     whole_cycles,
 )
+from headrace.schedule.search.contract_time import predicted
 from headrace.schedule.search.pricing import rounded
 from headrace.schedule.search.vector import Limits, describe, key, read_once, shorter
 
@@ -63,7 +66,7 @@ def least_candidates(
         for columns, steps in product(shorter(width), shorter(depth)):
             small = replace(space, block=(steps, columns))
             for rows in shorter(min(4, space.extent(space.roles.row))):
-                for split in _splits(small, 1, rows):
+                for split in splits(small, 1, rows):
                     yield from _plans(name, small, Choice(rows, columns, steps, "column", split), swapped)
 
 
@@ -114,11 +117,12 @@ def _choices(space: Space) -> Iterator[Choice]:
         rows, columns = rows[:1] + rows[-1:], columns[:1] + columns[-1:]
     for nt, mt, kt in product(columns, rows, depths):
         orders = ["column"] if mt >= m and nt >= n else ["column", "row"]
-        for order, split in product(orders, _splits(space, nt // width, mt)):
+        for order, split in product(orders, splits(space, nt // width, mt)):
             yield Choice(mt, nt, kt, order, split)
             if nt >= n and (members := _joinable(space)) > 1:
                 yield Choice(mt, nt, kt, order, split, joined=members)
     yield from _panels(space, columns, depths)
+    yield from behind(space, rows, columns)
 
 
 def _joinable(space: Space) -> int:
@@ -145,6 +149,7 @@ def _panels(space: Space, columns: list[int], depths: list[int]) -> Iterator[Cho
     ):
         return
     least = least_rows(space)
+    yield from panels_behind(space, columns)
     for nt, kt in product(columns, (d for d in depths if d < k)):
         if rounded(k * nt * itemsize(r.weights.dtype)) > space.limits.lx_bytes:
             continue
@@ -159,7 +164,7 @@ def _panels(space: Space, columns: list[int], depths: list[int]) -> Iterator[Cho
             if body <= first < m:
                 rows = taper(m, first, body, least)
                 steps = {min(kt, max(1, space.block[0] // n)) for n in (4, 8)}
-                for split, filling in product(_splits(space, nt // space.block[1], min(rows)), sorted(steps)):
+                for split, filling in product(splits(space, nt // space.block[1], min(rows)), sorted(steps)):
                     yield Choice(max(rows), nt, kt, "column", split, rows, filling)
 
 
@@ -175,13 +180,6 @@ def taper(extent: int, first: int, body: int, last: int) -> tuple[int, ...]:
     return (first, *[body] * whole, *([rest] if rest else []), *tail)
 
 
-def _splits(space: Space, blocks: int, rows: int) -> list[str]:
-    """What the corelets can share out: column blocks if there is one for each, rows likewise."""
-    corelets = space.device.corelets
-    found = [name for name, count in (("columns", blocks), ("rows", rows)) if count >= corelets]
-    return found or ["rows"]
-
-
 def _plans(name: str, space: Space, choice: Choice, swapped: bool) -> Iterator[PhasePlan | None]:
     """The plans of a choice by copies, None if not even one copy of each buffer fits."""
     shape, r = space.shape, space.roles
@@ -189,7 +187,7 @@ def _plans(name: str, space: Space, choice: Choice, swapped: bool) -> Iterator[P
     for dim, size in ((r.row, choice.row), (r.column, choice.column), (r.depth, choice.depth)):
         if dim:
             tile[dim] = size
-    stage = _stage(choice.row)
+    stage = stage_rows(space, choice) if choice.behind else _stage(choice.row)
     fitted = _fitted(space, tile, choice, stage)
     if not fitted:
         yield None
@@ -213,13 +211,16 @@ def _priced(
         dict(shape.extents), copies={"in": copies[0], "out": copies[1]},
         blocks={"depth": min(depth, choice.depth), "columns": width, "rows": stage}, split=choice.split,
         order=choice.order + ("-swapped" if swapped else ""), multicast=space.shared, lx_bytes=size,
-        kept=(key(r.weights),) if choice.taper else (), taper=choice.taper,
+        kept=(key(r.weights),) if choice.taper else (), taper=choice.taper or choice.behind,
     )  # fmt: skip
+    if choice.behind:
+        made = replace(made, copies={**made.copies, "waiting": 1})
     if choice.joined > 1:
         weights = key(r.weights)
         made = replace(made, multicast=(*made.multicast, weights), joined={weights: choice.joined})
     if choice.filling:
-        filling = {**made.copies, "filling": min(copies[0], FILLING_COPIES)}
+        most = BEHIND_FILLING if choice.behind else FILLING_COPIES
+        filling = {**made.copies, "filling": min(copies[0], most)}
         made = replace(made, blocks={**made.blocks, "filling": choice.filling}, copies=filling)
     cycles, parts = predicted(space, made, choice)
     return replace(made, cycles=cycles, parts=parts)
@@ -236,6 +237,8 @@ def _fitted(
     space: Space, tile: dict[str, int], choice: Choice, stage: int
 ) -> list[tuple[tuple[int, int], int]]:
     """Copies of factors and of result stages that fit, and their bytes; most factors first."""
+    if choice.behind:
+        return behind_bytes(space, tile, choice, stage)
     staged = _stage_bytes(space, tile, choice, stage)
     stages = ceil(choice.row / stage)
     room, single = space.limits.lx_bytes, space.limits.copies == 1

@@ -1,4 +1,4 @@
-"""What a contraction phase costs: tile after tile, loads and stores of all cores against the unit's work."""
+"""What a tile of a contraction phase costs: cycles of device memory for all cores, cycles of the unit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ BUBBLE_CYCLES = 60
 class Choice:
     """One candidate: extents of row, column and depth tiles, loop order, what the corelets split; the rows of
     tiles in order if they are not all alike, with the weights of the whole depth kept, filled in steps of
-    `filling`; how many neighbouring cores read their columns of the weights as one.
+    `filling`; how many neighbouring cores read their columns of the weights as one; the sizes of the tiles of
+    the innermost loop, if the results of each leave during the next.
     """
 
     row: int
@@ -37,6 +38,7 @@ class Choice:
     taper: tuple[int, ...] = ()
     filling: int = 0
     joined: int = 1
+    behind: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,10 @@ def least_cycles(space: Space, choice: Choice, whole: tuple[float, float, float]
     rows, weights, stored = whole
     across = ceil(space.extent(space.roles.column) / choice.column)
     down = ceil(space.extent(space.roles.row) / choice.row)
-    reloads = _reloads(space, choice)
+    again = reloads(space, choice)
     if choice.order == "column":
-        return rows * across + weights * (down if reloads else 1) + stored
-    return weights * down + rows * (across if reloads else 1) + stored
+        return rows * across + weights * (down if again else 1) + stored
+    return weights * down + rows * (across if again else 1) + stored
 
 
 def covering_rows(space: Space, columns: int) -> int:
@@ -134,38 +136,7 @@ class TileCost:
     stages: int
 
 
-def predicted(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[str, float]]:
-    """Return the cycles of the phase and their parts.
-
-    A tile lasts as long as its work or as the loads during it and the stores left from before. Results that
-    no copy
-    of a stage is free for hold the unit up.
-    """
-    r = space.roles
-    rows = list(choice.taper) or _sizes(space, r.row, choice.row)
-    columns = _sizes(space, r.column, choice.column)
-    by_column = choice.order == "column"
-    cache: dict[tuple[int, int, bool], TileCost] = {}
-    kinds: list[tuple[TileCost, int]] = []
-    for outer in columns if by_column else rows:
-        for number, inner in enumerate(rows if by_column else columns):
-            row, column = (inner, outer) if by_column else (outer, inner)
-            mark = (row, column, number == 0 or _reloads(space, choice))
-            if mark not in cache:
-                cache[mark] = _tile(space, plan, choice, *mark)
-            if kinds and kinds[-1][0] is cache[mark]:
-                kinds[-1] = (cache[mark], kinds[-1][1] + 1)
-            else:
-                kinds.append((cache[mark], 1))
-    return _timeline(space, plan, choice, kinds, prod(space.extent(d) for d in r.outer))
-
-
-def _sizes(space: Space, dim: str, size: int) -> list[int]:
-    whole, rest = divmod(space.extent(dim), size)
-    return [size] * whole + ([rest] if rest else [])
-
-
-def _reloads(space: Space, choice: Choice) -> bool:
+def reloads(space: Space, choice: Choice) -> bool:
     """Whether the stationary factor is loaded again for every tile: its depth streams and is not kept."""
     return not choice.taper and _streams(space, choice)
 
@@ -174,7 +145,9 @@ def _streams(space: Space, choice: Choice) -> bool:
     return choice.depth < space.extent(space.roles.depth) or bool(space.roles.outer_depth)
 
 
-def _tile(space: Space, plan: PhasePlan, choice: Choice, rows: int, columns: int, fresh: bool) -> TileCost:
+def tile_cost(
+    space: Space, plan: PhasePlan, choice: Choice, rows: int, columns: int, fresh: bool
+) -> TileCost:
     r, rate = space.roles, rates(space.device)
     depth = space.extent(r.depth) * space.places
     stationary, moving = (r.weights, r.rows) if choice.order == "column" else (r.rows, r.weights)
@@ -221,72 +194,6 @@ def _loaded(space: Space, operand: Operand, count: int, choice: Choice | None = 
             access,
         )
     return float(count * itemsize(operand.dtype) * times) * waste
-
-
-def _timeline(
-    space: Space, plan: PhasePlan, choice: Choice, kinds: list[tuple[TileCost, int]], repeats: int
-) -> tuple[float, dict[str, float]]:
-    device = space.device
-    latency = (
-        device.cycles(device.memory("global").latency_ns) + 2 * device.unit(units(device).loader).setup_cycles
-    )
-    first = kinds[0][0]
-    steps = ceil(space.extent(space.roles.depth) / (choice.filling or choice.depth)) * space.places
-    ahead = _ahead(space, plan, choice)
-    fill = first.load / steps + latency
-    overlaps = plan.copies["in"] > 1
-    share = _share_of_loads(space, choice)
-    total, backlog, spare = fill, 0.0, 0.0
-    work = memory = 0.0
-    for kind, (tile, count) in enumerate(kinds):
-        # tiles of other sizes have buffers of their own, handed over when the last of these end; but behind
-        # the tile that fills a panel loads go on while the unit works on the steps that are there
-        early = plan.copies.get("filling", 0) * first.work / steps if kind == 1 else 0.0
-        fetched = min(ahead * tile.load, early, spare)
-        waiting = min(1.0, plan.copies["out"] / tile.stages)
-        for number in range(min(count, 3)):
-            times = count - 2 if number == 2 else 1
-            missing = max(0.0, tile.load - fetched)
-            busy = tile.work
-            if overlaps and tile.load and backlog:
-                stores = backlog / (1 - share)
-                step = choice.depth / space.extent(space.roles.depth)
-                ready = (fetched + stores * share) / tile.load // step * step - step
-                busy += max(0.0, stores - tile.work * min(1.0, max(0.0, ready)))
-            span = max(busy, missing + backlog) if overlaps else tile.work + tile.load + backlog
-            held = max(0.0, tile.store * (1 - waiting) - tile.last * tile.stages)
-            total += (span + held) * times
-            spare = max(0.0, span - missing - backlog)
-            fetched = min(ahead * tile.load, spare)
-            backlog = tile.store * waiting
-        work += tile.work * count
-        memory += (tile.load + tile.store) * count
-    total = fill + (total - fill) * repeats + backlog + latency
-    parts = {space.unit: work * repeats, "ddr": memory * repeats, "fill": fill, "drain": backlog}
-    return total, {name: round(cycles, 1) for name, cycles in parts.items()}
-
-
-def _share_of_loads(space: Space, choice: Choice) -> float:
-    """The part of the memory's time that loads get beside stores: transfers in flight share it evenly, and
-    few loads serve many cores, each of which stores for itself.
-    """
-    operand = space.roles.rows if choice.order == "column" else space.roles.weights
-    flows = (
-        distinct(operand.surface.base, space.cores, space.device)
-        if key(operand) in space.shared
-        else space.cores
-    )
-    return flows / (flows + space.cores)
-
-
-def _ahead(space: Space, plan: PhasePlan, choice: Choice) -> float:
-    """The part of a tile's streamed factor that the scratchpad holds in advance."""
-    steps = ceil(space.extent(space.roles.depth) / choice.depth) * space.places
-    copies = plan.copies["in"]
-    if steps > 2:
-        middle = min(copies, steps - 2)
-        return min(middle, 3 + (steps - 3) % middle) / steps
-    return 1.0 if copies > 1 else 0.0
 
 
 def _work(
@@ -355,3 +262,10 @@ def _epilogue_cycles(space: Space, _: int, width: int) -> float:
     ops = [op for c in space.shape.group.computes[1:] for op in compute_ops(c, width, space.device, vector)]
     ports = [Port(width, space.sums), *(Port(width, o.dtype) for o in space.shape.outputs)]
     return step_cycles(ops, ports, space.device, vector)
+
+
+def splits(space: Space, blocks: int, rows: int) -> list[str]:
+    """What the corelets can share out: column blocks if there is one for each, rows likewise."""
+    corelets = space.device.corelets
+    found = [name for name, count in (("columns", blocks), ("rows", rows)) if count >= corelets]
+    return found or ["rows"]

@@ -26,7 +26,7 @@ from headrace.schedule.search.strategies import least_plans, plans
 from headrace.schedule.search.strips import choices, scratch_cycles
 from headrace.schedule.search.vector import Limits, describe
 
-OPTIMISATIONS = ("fusion", "double-buffering", "multicast", "residency", "retiling")
+OPTIMISATIONS = ("fusion", "double-buffering", "multicast", "residency", "retiling", "pacing")
 """Names `without` may hold that concern this room; others are read elsewhere."""
 
 
@@ -138,6 +138,13 @@ def rooms(device: Device) -> list[int]:
     return [size * part // 16 for part in (15, 12, 10, 8, 6, 4, 2)]
 
 
+def spare_bytes(device: Device) -> int:
+    """Return what a contraction that is the only phase may take besides: all of its buffers live all the
+    time, so that addresses leave no gaps.
+    """
+    return device.memory("ct_local").size_bytes // 32
+
+
 def _classes(
     graph: TileGraph, device: Device, without: frozenset[str], fusing: bool, tally: Tally, room: int
 ) -> tuple[ClassPlan, ...]:
@@ -218,6 +225,7 @@ def _planned(
         "multicast" not in without,
         "residency" not in without,
         "retiling" not in without,
+        "pacing" not in without,
     )
     apart = [id(group) for group in _groups_run_unevenly(made.items)]
     phases = []
@@ -227,6 +235,8 @@ def _planned(
         allowed = replace(limits, lx_bytes=room - used[number], is_repeated=is_repeated)
         if id(group) in apart:
             allowed = replace(allowed, multicast=False)
+        if len(used) == 1 and group.kind == "contract":
+            allowed = replace(allowed, lx_bytes=allowed.lx_bytes + spare_bytes(device))
         phase = _phase(f"p{number}", group, made, homes, part, device, allowed, trial)
         phases.append(replace(phase, runs=runs[number]))
     tally.add(trial)

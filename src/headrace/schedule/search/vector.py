@@ -25,7 +25,8 @@ TILE_BYTES = (2048, 4096, 8192, 16384, 32768, 65536)
 @dataclass(frozen=True)
 class Limits:
     """What a phase may use: bytes of the scratchpad, copies of streamed buffers, whether loads are shared
-    and kept. `is_repeated`: it runs again and again between other phases, its loads and stores beside theirs.
+    and kept, whether results may leave while the next tile is computed. `is_repeated`: it runs again and
+    again between other phases, its loads and stores beside theirs.
     """
 
     lx_bytes: int
@@ -33,6 +34,7 @@ class Limits:
     multicast: bool = True
     residency: bool = True
     retiling: bool = True
+    pacing: bool = True
     is_repeated: bool = False
 
 

@@ -1,0 +1,147 @@
+"""How long a contraction phase lasts: its tiles, loads and stores of all cores beside the unit's work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import ceil, prod
+
+from headrace.schedule.phases.multicast import distinct
+from headrace.schedule.plan import PhasePlan
+from headrace.schedule.search.contract_cost import Choice, Space, TileCost, reloads, tile_cost
+from headrace.schedule.search.vector import key
+from headrace.schedule.units import units
+
+UNEVEN_STEPS = 4
+"""Steps of a tile's depth in which device memory does not keep up where it is busy all the time otherwise:
+results neither leave in the first nor in the last, and loads wait beside them in the others.
+"""
+
+
+def predicted(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[str, float]]:
+    """Return the cycles of the phase and their parts.
+
+    A tile lasts as long as its work or as the loads during it and the stores left from before. Results that
+    no copy of a stage is free for hold the unit up.
+    """
+    r = space.roles
+    if choice.behind:
+        return _behind(space, plan, choice)
+    rows = list(choice.taper) or _sizes(space, r.row, choice.row)
+    columns = _sizes(space, r.column, choice.column)
+    by_column = choice.order == "column"
+    cache: dict[tuple[int, int, bool], TileCost] = {}
+    kinds: list[tuple[TileCost, int]] = []
+    for outer in columns if by_column else rows:
+        for number, inner in enumerate(rows if by_column else columns):
+            row, column = (inner, outer) if by_column else (outer, inner)
+            mark = (row, column, number == 0 or reloads(space, choice))
+            if mark not in cache:
+                cache[mark] = tile_cost(space, plan, choice, *mark)
+            if kinds and kinds[-1][0] is cache[mark]:
+                kinds[-1] = (cache[mark], kinds[-1][1] + 1)
+            else:
+                kinds.append((cache[mark], 1))
+    return _timeline(space, plan, choice, kinds, prod(space.extent(d) for d in r.outer))
+
+
+def _behind(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[str, float]]:
+    """Return the cycles where results leave evenly during the next tile, those of the tile that fills a panel
+    during all others: the memory moves them beside the loads, and nothing waits.
+    """
+    r = space.roles
+    by_column = choice.order == "column"
+    outers = _sizes(space, r.column, choice.column) if by_column else _sizes(space, r.row, choice.row)
+    steps = ceil(space.extent(r.depth) / choice.depth)
+    filling = ceil(space.extent(r.depth) / choice.filling) if choice.filling else steps
+    total = work = memory = drain = 0.0
+    for outer, times in Counter(outers).items():
+        drain, apart = 0.0, 0.0
+        for number, size in enumerate(choice.behind):
+            place = (size, outer) if by_column else (outer, size)
+            tile = tile_cost(space, plan, choice, *place, number == 0 or not choice.taper)
+            uneven = 1 + UNEVEN_STEPS / (steps if number else filling)
+            total += max(tile.work, (tile.load + drain + apart) * uneven) * times
+            drain = tile.store
+            if choice.taper and not number:
+                drain, apart = 0.0, tile.store / max(1, len(choice.behind) - 1)
+            work, memory = work + tile.work * times, memory + (tile.load + tile.store) * times
+        total += drain * times
+    first = tile_cost(space, plan, choice, choice.row, choice.column, True)
+    fill = first.load / filling + _latency(space)
+    repeats = prod(space.extent(d) for d in r.outer)
+    parts = {space.unit: work * repeats, "ddr": memory * repeats, "fill": fill, "drain": drain}
+    return total * repeats + fill + _latency(space), {name: round(n, 1) for name, n in parts.items()}
+
+
+def _latency(space: Space) -> float:
+    device = space.device
+    setup = device.unit(units(device).loader).setup_cycles
+    return device.cycles(device.memory("global").latency_ns) + 2 * setup
+
+
+def _sizes(space: Space, dim: str, size: int) -> list[int]:
+    whole, rest = divmod(space.extent(dim), size)
+    return [size] * whole + ([rest] if rest else [])
+
+
+def _timeline(
+    space: Space, plan: PhasePlan, choice: Choice, kinds: list[tuple[TileCost, int]], repeats: int
+) -> tuple[float, dict[str, float]]:
+    latency = _latency(space)
+    first = kinds[0][0]
+    steps = ceil(space.extent(space.roles.depth) / (choice.filling or choice.depth)) * space.places
+    ahead = _ahead(space, plan, choice)
+    fill = first.load / steps + latency
+    overlaps = plan.copies["in"] > 1
+    share = _share_of_loads(space, choice)
+    total, backlog, spare = fill, 0.0, 0.0
+    work = memory = 0.0
+    for kind, (tile, count) in enumerate(kinds):
+        # tiles of other sizes have buffers of their own, handed over when the last of these end; but behind
+        # the tile that fills a panel loads go on while the unit works on the steps that are there
+        early = plan.copies.get("filling", 0) * first.work / steps if kind == 1 else 0.0
+        fetched = min(ahead * tile.load, early, spare)
+        waiting = min(1.0, plan.copies["out"] / tile.stages)
+        for number in range(min(count, 3)):
+            times = count - 2 if number == 2 else 1
+            missing = max(0.0, tile.load - fetched)
+            busy = tile.work
+            if overlaps and tile.load and backlog:
+                stores = backlog / (1 - share)
+                step = choice.depth / space.extent(space.roles.depth)
+                ready = (fetched + stores * share) / tile.load // step * step - step
+                busy += max(0.0, stores - tile.work * min(1.0, max(0.0, ready)))
+            span = max(busy, missing + backlog) if overlaps else tile.work + tile.load + backlog
+            held = max(0.0, tile.store * (1 - waiting) - tile.last * tile.stages)
+            total += (span + held) * times
+            spare = max(0.0, span - missing - backlog)
+            fetched = min(ahead * tile.load, spare)
+            backlog = tile.store * waiting
+        work += tile.work * count
+        memory += (tile.load + tile.store) * count
+    total = fill + (total - fill) * repeats + backlog + latency
+    parts = {space.unit: work * repeats, "ddr": memory * repeats, "fill": fill, "drain": backlog}
+    return total, {name: round(cycles, 1) for name, cycles in parts.items()}
+
+
+def _share_of_loads(space: Space, choice: Choice) -> float:
+    """The part of the memory's time that loads get beside stores: transfers in flight share it evenly, and
+    few loads serve many cores, each of which stores for itself.
+    """
+    operand = space.roles.rows if choice.order == "column" else space.roles.weights
+    flows = (
+        distinct(operand.surface.base, space.cores, space.device)
+        if key(operand) in space.shared
+        else space.cores
+    )
+    return flows / (flows + space.cores)
+
+
+def _ahead(space: Space, plan: PhasePlan, choice: Choice) -> float:
+    """The part of a tile's streamed factor that the scratchpad holds in advance."""
+    steps = ceil(space.extent(space.roles.depth) / choice.depth) * space.places
+    copies = plan.copies["in"]
+    if steps > 2:
+        middle = min(copies, steps - 2)
+        return min(middle, 3 + (steps - 3) % middle) / steps
+    return 1.0 if copies > 1 else 0.0
