@@ -1,5 +1,5 @@
 """The choice among candidate plans of every phase."""
 
-from headrace.schedule.search.search import OPTIMISATIONS, Defaults, rooms, search
+from headrace.schedule.search.search import OPTIMISATIONS, Defaults, rooms, search, spare_bytes
 
-__all__ = ["OPTIMISATIONS", "Defaults", "rooms", "search"]
+__all__ = ["OPTIMISATIONS", "Defaults", "rooms", "search", "spare_bytes"]

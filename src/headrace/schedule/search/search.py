@@ -235,7 +235,7 @@ def _planned(
         allowed = replace(limits, lx_bytes=room - used[number], is_repeated=is_repeated)
         if id(group) in apart:
             allowed = replace(allowed, multicast=False)
-        if len(used) == 1 and group.kind == "contract":
+        if len(used) == 1 and group.kind == "contract" and room == rooms(device)[0]:
             allowed = replace(allowed, lx_bytes=allowed.lx_bytes + spare_bytes(device))
         phase = _phase(f"p{number}", group, made, homes, part, device, allowed, trial)
         phases.append(replace(phase, runs=runs[number]))
