@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from benchmarks.kernels import kernel_text
 
 from headrace.arch.presets import device
 from headrace.ir.diagnostics import HeadraceError
 from headrace.ir.text import print_module
+from headrace.runtime.kernel import Kernel
+from headrace.runtime.launch import run_program
 from headrace.schedule.build import build
 from headrace.schedule.plan import Plan
 from headrace.schedule.plan_text import plan_text, ranges
@@ -113,3 +117,17 @@ def test_leaving_out_double_buffering_leaves_one_copy():
 
 def test_core_ranges_read_well():
     assert ranges((0, 1, 2, 5, 7, 8)) == "0-2,5,7-8"
+
+
+def test_a_depth_edited_below_a_block_gets_partial_sums():
+    """The product of ones by ones counts the depth, whatever the steps it is cut into."""
+    kernel = Kernel(kernel_text("matmul", m=8, k=64, n=64, grid=(1, 2)))
+    plan = kernel.compile("spyre").plan
+    (phase,) = plan["classes"][0]["phases"]
+    depth = max(d for d in phase["tile"] if d != phase["lane"])
+    assert phase["blocks"]["depth"] > 8
+    phase["tile"][depth] = 8
+    ones = {"a": np.ones((8, 64), np.float16), "b": np.ones((64, 64), np.float16)}
+    run = run_program(kernel.compile("spyre", plan=plan), ones, is_checked=True)
+    assert not any(run.findings.values())
+    assert (run.outputs["c"] == 64).all()

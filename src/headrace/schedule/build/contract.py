@@ -372,7 +372,8 @@ class Contraction:
     def _partial_sums(self) -> SSAValue | None:
         """The buffer of partial sums, one for the phase, or None if one chunk is the whole sum."""
         depth = self.shape.extents.get(self.roles.depth, 1)
-        if depth <= self.plan.blocks["depth"] and not self.roles.outer_depth:
+        chunk = min(self.plan.blocks["depth"], self.plan.tile.get(self.roles.depth, 1))
+        if depth <= chunk and not self.roles.outer_depth:
             return None
         sizes = (self.plan.tile.get(self.roles.row, 1), self.plan.tile.get(self.roles.column, 1))
         if sizes not in self.psum:

@@ -150,10 +150,7 @@ def _priced(plan: PhasePlan, shape: Shape, device: Device, cores: int) -> PhaseP
     traffic = Traffic(device, cores)
     for o in shape.inputs:
         if o.storage.kind != "lx":
-            shared = key(o) in plan.multicast
-            traffic = traffic.reading(
-                shape.volume(o), run_of(o, tile), itemsize(o.dtype), o.surface.base, shared
-            )
+            traffic = traffic.reading(shape.volume(o), run_of(o, tile), o, key(o) in plan.multicast)
     for o in shape.outputs:
         if o.storage.kind != "lx":
             traffic = traffic.writing(shape.volume(o), run_of(o, tile), itemsize(o.dtype))

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import ceil
 
 from headrace.arch.cost import ddr_cycles
 from headrace.arch.device import Device
 from headrace.arch.routes import unicast_rate
+from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Linear
 from headrace.schedule.phases.linear import values
 from headrace.schedule.phases.multicast import distinct
+from headrace.schedule.phases.shape import Operand
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.units import units
 
@@ -25,32 +28,54 @@ def rounded(size: int) -> int:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes of device memory by all cores together, and the most one core moves alone each way; whether an
-    operand is gathered, so that its indices come first.
+    """Bytes of device memory by all cores together, the most one core moves alone each way, and the transfers
+    a tile takes in and out; gathers load their indices first and wait for them.
     """
 
     device: Device
     cores: int
-
     read: float = 0.0
     written: float = 0.0
     read_alone: float = 0.0
     written_alone: float = 0.0
-    is_gathered: bool = False
+    loads: int = 0
+    stores: int = 0
+    gathers: int = 0
 
-    def reading(self, elements: int, run: int, size: int, base: Linear, shared: bool) -> Traffic:
-        """Return the traffic with one more operand of `elements` per core in runs of `run` elements."""
-        count = elements * size * _waste(run * size)
-        times = distinct(base, self.cores, self.device) if shared else self.cores
+    def reading(
+        self, elements: int, run: int, operand: Operand, shared: bool, is_once: bool = False
+    ) -> Traffic:
+        """Return the traffic with one more operand of `elements` per core in runs of `run` elements, loaded
+        tile by tile or all at once. A gather sends a request a run at least.
+        """
+        size = itemsize(operand.dtype)
+        count = elements * size * self._waste(run * size)
+        times = distinct(operand.surface.base, self.cores, self.device) if shared else self.cores
         alone = 0.0 if shared else count
-        return replace(self, read=self.read + count * times, read_alone=self.read_alone + alone)
+        request = self.device.unit(units(self.device).loader).request_bytes
+        if operand.index is not None and request:
+            alone = elements / run * ceil(run * size / request) * request
+        return replace(
+            self,
+            read=self.read + count * times,
+            read_alone=self.read_alone + alone,
+            loads=self.loads + (not is_once),
+            gathers=self.gathers + (operand.index is not None),
+        )
 
     def writing(self, elements: int, run: int, size: int) -> Traffic:
         """Return the traffic with one more result."""
-        count = elements * size * _waste(run * size)
+        count = elements * size * self._waste(run * size)
         return replace(
-            self, written=self.written + count * self.cores, written_alone=self.written_alone + count
+            self,
+            written=self.written + count * self.cores,
+            written_alone=self.written_alone + count,
+            stores=self.stores + 1,
         )
+
+    def _waste(self, run_bytes: int) -> float:
+        """Bytes moved over bytes wanted where a run is shorter than an access of device memory."""
+        return max(1.0, self.device.memory("global").access_bytes / max(1, run_bytes))
 
 
 @lru_cache(maxsize=4096)
@@ -70,29 +95,30 @@ def rounding(base: Linear, cores: int, extent: int, run: int, size: int, access:
     return touched / (extent * size * cores) if extent else 1.0
 
 
-def _waste(run_bytes: int, access_bytes: int = 64) -> float:
-    return max(1.0, access_bytes / max(1, run_bytes)) if run_bytes < access_bytes else 1.0
-
-
 def phase_cycles(
     plan: PhasePlan, parts: Mapping[str, float], traffic: Traffic, trips: int, device: Device
 ) -> PhasePlan:
     """Return the plan with its predicted cycles: the slowest resource, plus the first tile's way in and the
     last's out.
+
+    A buffer is free for the next tile when what came into it is worked off, and full again a way to device
+    memory later: with few copies, that round sets the pace.
     """
     every = dict(parts) | {"ddr": memory_cycles(traffic, device)}
-    memory = device.memory("global")
+    tiles = max(1, trips)
     setup = device.unit(units(device).loader).setup_cycles
-    latency = device.cycles(memory.latency_ns) + setup
-    tiles, ways = max(1, trips), 3 if traffic.is_gathered else 2
+    wait = device.cycles(device.memory("global").latency_ns) + 2 * device.signal_cycles
+    issue = {"in": setup * traffic.loads + (setup + wait) * traffic.gathers, "out": setup * traffic.stores}
+    through, moved = sum(parts.values()) / tiles, every["ddr"] / tiles
+    alone = (replace(traffic, written=0.0, written_alone=0.0), replace(traffic, read=0.0, read_alone=0.0))
+    last = through + sum(issue.values()) + 2 * wait
+    last += max(moved, sum(memory_cycles(way, device) for way in alone) / tiles)
     if plan.copies.get("in", 1) > 1 or trips == 1:
-        steady = max(max(every.values()), setup * trips)
-        rest = sum(v for k, v in every.items()) / tiles - max(every.values()) / tiles
-        total = steady + rest + ways * latency
+        rounds = [(n + wait + moved + through) / plan.copies.get(k, 1) for k, n in issue.items()]
+        total = last + (tiles - 1) * max(max(every.values()) / tiles, *issue.values(), *rounds)
     else:
-        total = sum(every.values()) + ways * latency * tiles
-    signals = 4 * device.signal_cycles
-    return replace(plan, cycles=total + signals, parts={k: round(v, 1) for k, v in every.items()})
+        total = tiles * last
+    return replace(plan, cycles=total, parts={k: round(v, 1) for k, v in every.items()})
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from headrace.schedule.plan import PhasePlan
 from headrace.schedule.search.pricing import Traffic, phase_cycles, rounded
 from headrace.schedule.units import units
 
-TILE_BYTES = (2048, 4096, 8192, 16384, 32768, 65536)
+TILE_BYTES = (256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 """Bytes of one tile of the widest operand that are tried."""
 
 
@@ -174,9 +174,8 @@ def _straight(name: str, shape: Shape, lane: str, device: Device, cores: int, li
     made = _plan(name, shape, lane, step, 0, tile, 1, device, cores, replace(limits, residency=False))
     (source,) = shape.inputs
     traffic = Traffic(device, cores).reading(
-        shape.volume(source), run_of(source, tile), itemsize(source.dtype), source.surface.base,
-        key(source) in made.multicast,
-    )  # fmt: skip
+        shape.volume(source), run_of(source, tile), source, key(source) in made.multicast
+    )
     return phase_cycles(replace(made, unit=units(device).loader, lx_bytes=0), {}, traffic, 1, device)
 
 
@@ -262,8 +261,8 @@ def _priced(plan: PhasePlan, shape: Shape, device: Device, cores: int) -> PhaseP
         if o.storage.kind != "lx":
             size = shape.volume(o) if key(o) in plan.once else box(o, tile) * trips
             run = run_of(o, tile)
-            traffic = traffic.reading(size, run, itemsize(o.dtype), o.surface.base, key(o) in plan.multicast)
-            traffic = replace(traffic, is_gathered=traffic.is_gathered or o.index is not None)
+            shared, is_once = key(o) in plan.multicast, key(o) in plan.once
+            traffic = traffic.reading(size, run, o, shared, is_once)
     for o in shape.outputs:
         if o.storage.kind != "lx":
             run = run_of(o, tile)
