@@ -12,7 +12,7 @@ from headrace.ir.text import print_module
 from headrace.schedule.build import build
 from headrace.schedule.graph import Access, Axis, Compute, Contraction, Dim, Out, Scalar
 from headrace.schedule.phases.contraction import roles
-from headrace.schedule.phases.outline import flat_groups
+from headrace.schedule.phases.items import flat_groups
 from headrace.schedule.phases.shape import shape
 from headrace.schedule.replay import class_outline
 from headrace.schedule.search import search

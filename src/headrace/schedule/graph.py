@@ -140,8 +140,7 @@ class Scalar:
     (dim name or
     None, Linear): the integer coordinate dim + Linear (a tile offset), in `dtype`; otherwise an MLIR op
     name such as
-    "arith.addf", "math.exp", "arith.cmpf" (`attr` = predicate name), "arith.select", "arith.extf"; or
-    "ring.NAME", what other cores have at the same point (`ring.py`).
+    "arith.addf", "math.exp", "arith.cmpf" (`attr` = predicate name), "arith.select", "arith.extf".
     """
 
     op: str

@@ -30,8 +30,9 @@ class PhasePlan:
     step by step by the first of them, `taper` the rows of these tiles in order, or the extents of the tiles
     of the innermost loop if results are "waiting" (none: all alike), `multicast` those several cores read in
     one transfer, `joined` how many neighbouring cores read their parts of an operand (contractions: the
-    weights) as one, each using its own. Cycles are predicted for each of its `runs` (in a loop, as often as
-    that turns): of all, and by resource.
+    weights) as one, each using its own, `beside` names the phase before (a vector phase) whose rows run
+    between those of a contraction, if any. Cycles are predicted for each of its `runs` (in a loop, as often
+    as that turns): of all, and by resource.
     """
 
     name: str
@@ -53,6 +54,7 @@ class PhasePlan:
     taper: tuple[int, ...] = ()
     multicast: tuple[str, ...] = ()
     joined: Mapping[str, int] = field(default_factory=dict)
+    beside: str = ""
     lx_bytes: int = 0
     cycles: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
@@ -65,18 +67,21 @@ class ClassPlan:
     "scratch").
 
     `strips` (if the phases run strip by strip): the "rows" of a strip, in how many "steps" the columns grow
-    that a mask leaves, and whether factors all strips read are "kept" in the scratchpad (1 or 0).
+    that a mask leaves, whether factors all strips read are "kept" in the scratchpad and whether a strip
+    begins before the one before it ends ("ahead") (1 or 0). `overlapped` are the predicted cycles of all
+    phases where loads and stores of one go on beside the work of others, 0 where each is counted by itself.
     """
 
     cores: tuple[int, ...]
     phases: tuple[PhasePlan, ...]
     homes: Mapping[str, str]
     strips: Mapping[str, int] = field(default_factory=dict)
+    overlapped: float = 0.0
 
     @property
     def cycles(self) -> float:
         """Predicted cycles of all runs of all phases."""
-        return sum(p.cycles * p.runs for p in self.phases)
+        return self.overlapped or sum(p.cycles * p.runs for p in self.phases)
 
 
 @dataclass(frozen=True)
@@ -163,4 +168,5 @@ def _class_plan(entry: dict[str, Any]) -> ClassPlan:
     for phase in entry["phases"]:
         phase = {k: tuple(v) if isinstance(v, list) else v for k, v in phase.items()}
         phases.append(PhasePlan(**phase))
-    return ClassPlan(tuple(entry["cores"]), tuple(phases), entry["homes"], entry["strips"])
+    rest = (entry["homes"], entry["strips"], entry["overlapped"])
+    return ClassPlan(tuple(entry["cores"]), tuple(phases), *rest)

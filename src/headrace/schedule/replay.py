@@ -12,10 +12,12 @@ from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Arg, CoreClass, TileGraph
+from headrace.schedule.phases.beside import beside
 from headrace.schedule.phases.contraction import behind_dim, roles
 from headrace.schedule.phases.fuse import Group
+from headrace.schedule.phases.items import flat_groups, followed
 from headrace.schedule.phases.multicast import line_up
-from headrace.schedule.phases.outline import Outline, flat_groups, outline
+from headrace.schedule.phases.outline import Outline, outline
 from headrace.schedule.phases.shape import Shape, home, reduction_kinds, shape
 from headrace.schedule.phases.storage import Storage
 from headrace.schedule.phases.strips import Strips
@@ -61,10 +63,10 @@ def strips_of(chosen: ClassPlan) -> Strips | None:
     found = chosen.strips
     if not found:
         return None
-    if found.keys() != {"rows", "steps", "kept"} or found["rows"] < 1 or found["steps"] < 1:
-        hint = "rows and steps of at least 1, kept 1 or 0; or leave strips empty"
+    if found.keys() != {"rows", "steps", "kept", "ahead"} or found["rows"] < 1 or found["steps"] < 1:
+        hint = "rows and steps of at least 1, kept and ahead 1 or 0; or leave strips empty"
         raise HeadraceError(Diagnostic(f"strips of {dict(found)}", op="plan", hint=hint))
-    return Strips(found["rows"], found["steps"], bool(found["kept"]))
+    return Strips(found["rows"], found["steps"], bool(found["kept"]), bool(found["ahead"]))
 
 
 def _is_torn(group: Group, made: Outline) -> bool:
@@ -122,7 +124,23 @@ def check(layout: Layout, chosen: ClassPlan, device: Device) -> list[Diagnostic]
         made = shape(group, layout.outline, layout.homes)
         wrong = [*_wrong(phase, made, device), *_joined(phase, made, len(chosen.cores), device)]
         found += [Diagnostic(f"phase {phase.name}: {m}", op="plan", hint=hint) for m, hint in wrong]
-    return found
+    return found or _alone(layout, chosen, device)
+
+
+def _alone(layout: Layout, chosen: ClassPlan, device: Device) -> list[Diagnostic]:
+    """What is wrong with phases that are to run beside the one after them."""
+    possible = set()
+    for number, pair in followed(layout.outline.items).items():
+        guest, host = chosen.phases[number : number + 2]
+        rows, products = (shape(group, layout.outline, layout.homes) for group in pair)
+        if beside(host, products, guest, rows, device) is not None:
+            possible.add((host.name, guest.name))
+    hint = "only the vector phase right before, in the scratchpad and independent; or leave it empty"
+    return [
+        Diagnostic(f"phase {p.name}: {p.beside} beside it", op="plan", hint=hint)
+        for p in chosen.phases
+        if p.beside and (p.name, p.beside) not in possible
+    ]
 
 
 def _wrong(phase: PhasePlan, made: Shape, device: Device) -> Iterator[tuple[str, str]]:

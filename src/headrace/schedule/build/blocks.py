@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 
 from headrace.numbers.dtypes import is_float
 from headrace.schedule.build import bodies, mlir, rows
+from headrace.schedule.build.beside import Guest, Rows, walk
 from headrace.schedule.build.emitter import Box, Emitter, Pipeline, Slot
 from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered
@@ -37,11 +38,14 @@ class Blocks:
     extras: Mapping[Operand, Buffered]
     outs: Mapping[str, Buffered]
     origin: Mapping[str, Index]
+    guest: Guest | None = None
 
 
 @dataclass(frozen=True)
 class Block:
-    """Depth [at, at + extent) of the tile against rows [first, first + count); flags as in `Run`."""
+    """Depth [at, at + extent) of the tile against rows [first, first + count); flags as in `Run`; it is chunk
+    `number` of the depth.
+    """
 
     at: Index
     extent: int
@@ -49,6 +53,7 @@ class Block:
     count: int
     is_first: bool
     is_last: bool
+    number: Index = Index(0)
 
 
 def emit_blocks(tile: Blocks, block: Block) -> None:
@@ -58,15 +63,17 @@ def emit_blocks(tile: Blocks, block: Block) -> None:
     with emit.corelets(tile.phase.corelets) as cl:
         by_columns = tile.phase.plan.split == "columns"
         share = Share(emit, cl, tile.phase.corelets)
-        all_rows = (Index(0), Index(block.count))
-        some_rows = all_rows if by_columns else share.of(block.count)
+        all_rows = Rows(Index(0), Index(block.count))
+        some_rows = all_rows if by_columns else Rows(*share.of(block.count))
         first, count = share.of(whole) if by_columns else (Index(0), Index(whole))
         with _blocks(emit, first, count) as number:
-            _pipeline(tile, block, number * width, width, some_rows)
+            found = some_rows
+            if tile.guest is not None:
+                found = tile.guest.among(block.count, block.number, block.is_last, number * width, cl)
+            _pipeline(tile, block, number * width, width, found)
         if rest:
-            _pipeline(
-                tile, block, Index(whole * width), rest, share.of(block.count) if by_columns else some_rows
-            )
+            found = Rows(*share.of(block.count)) if by_columns else some_rows
+            _pipeline(tile, block, Index(whole * width), rest, found)
 
 
 @contextmanager
@@ -185,46 +192,56 @@ class _Plumbing:
         return [*found, self.back]
 
 
-def _pipeline(tile: Blocks, block: Block, column: Index, width: int, share: tuple[Index, Index]) -> None:
+def _pipeline(tile: Blocks, block: Block, column: Index, width: int, found: Rows) -> None:
     emit = tile.phase.emit
     work = _Plumbing(tile, block, column, width)
     once, each = work.once(), work.each_row()
-    with emit.pipeline(work.slots()) as pipe:
-        for unit in dict.fromkeys(m.slot.source for m in (*once, *each)):
+    guest = found.guest
+    slots = [*work.slots(), *(guest.slots.all() if guest is not None else ())]
+    readers = [m.slot.source for m in (*once, *each)]
+    if guest is not None:
+        readers = [tile.phase.units.reader, *readers]
+    with emit.pipeline(slots) as pipe:
+        for unit in dict.fromkeys(readers):
             with pipe.stage(unit):
-                _read(emit, pipe, unit, once, each, share)
+                _read(emit, pipe, unit, tile.phase, once, each, found)
         if work.is_matrix:
             with pipe.stage(work.unit):
-                _matrix(emit, pipe, work, share)
+                _matrix(emit, pipe, work, found)
         with pipe.stage(work.vector):
-            _vector(emit, pipe, work, share)
-        with pipe.stage(work.writer), _row_loop(emit, share) as row:
-            _write(emit, pipe, work, row)
-
-
-@contextmanager
-def _row_loop(emit: Emitter, share: tuple[Index, Index]) -> Iterator[Index]:
-    first, count = share
-    with emit.loop(count, "r", "parallel_loop") as number:
-        yield number + first
+            _vector(emit, pipe, work, found)
+        with pipe.stage(work.writer):
+            walk(
+                emit,
+                found,
+                lambda row: _write(emit, pipe, work, row),
+                lambda guest, here: guest.write(pipe, here),
+            )
 
 
 def _read(
     emit: Emitter,
     pipe: Pipeline,
     unit: str,
+    phase: Phase,
     once: list[Message],
     each: list[Message],
-    share: tuple[Index, Index],
+    found: Rows,
 ) -> None:
+    """What one reader sends; partial sums go ahead of the guest's row, for the products made beside it."""
     for message in once:
         if message.slot.source == unit:
             emit.transfer(message.box(Index(0)), (pipe.slot(message.slot), message.slot.count))
     mine = [m for m in each if m.slot.source == unit]
-    if mine:
-        with _row_loop(emit, share) as row:
-            for message in mine:
-                emit.transfer(message.box(row), (pipe.slot(message.slot), message.slot.count))
+
+    def send(row: Index) -> None:
+        for message in mine:
+            emit.transfer(message.box(row), (pipe.slot(message.slot), message.slot.count))
+
+    is_guest = found.guest is not None and unit == phase.units.reader
+    if mine or is_guest:
+        beside = (lambda guest, here: guest.read(pipe, here)) if is_guest else None
+        walk(emit, found, send if mine else None, beside, "last")
 
 
 def _write(emit: Emitter, pipe: Pipeline, work: _Plumbing, row: Index) -> None:
@@ -253,13 +270,12 @@ def _product(emit: Emitter, pipe: Pipeline, work: _Plumbing, weights: SSAValue) 
     return bodies.matmul(emit, row, weights, start)
 
 
-def _matrix(emit: Emitter, pipe: Pipeline, work: _Plumbing, share: tuple[Index, Index]) -> None:
+def _matrix(emit: Emitter, pipe: Pipeline, work: _Plumbing, found: Rows) -> None:
     weights = rows.receive(emit, pipe, work.weight_slot, (work.block.extent, work.width))
-    with _row_loop(emit, share):
-        rows.send(emit, pipe, work.between, _product(emit, pipe, work, weights))
+    walk(emit, found, lambda row: rows.send(emit, pipe, work.between, _product(emit, pipe, work, weights)))
 
 
-def _vector(emit: Emitter, pipe: Pipeline, work: _Plumbing, share: tuple[Index, Index]) -> None:
+def _vector(emit: Emitter, pipe: Pipeline, work: _Plumbing, found: Rows) -> None:
     """The vector unit: partial sums pass through, the last chunk's rows run through the epilogue."""
     weights = None
     if not work.is_matrix:
@@ -267,15 +283,18 @@ def _vector(emit: Emitter, pipe: Pipeline, work: _Plumbing, share: tuple[Index, 
     known: dict[Operand, SSAValue] = {}
     if work.block.is_last:
         known = {o: rows.receive(emit, pipe, work.extra_slot(o)) for o in work.resident()}
-    with _row_loop(emit, share) as row:
+
+    def product(row: Index) -> None:
         if weights is None:
-            found = rows.receive(emit, pipe, work.between)
+            sums = rows.receive(emit, pipe, work.between)
         else:
-            found = _flat(emit, _product(emit, pipe, work, weights), work)
+            sums = _flat(emit, _product(emit, pipe, work, weights), work)
         if not work.block.is_last:
-            rows.send(emit, pipe, work.back, found)
+            rows.send(emit, pipe, work.back, sums)
             return
-        _epilogue(emit, pipe, work, found, known, row)
+        _epilogue(emit, pipe, work, sums, known, row)
+
+    walk(emit, found, product, lambda guest, here: guest.compute(pipe, here))
 
 
 def _flat(emit: Emitter, value: SSAValue, work: _Plumbing) -> SSAValue:

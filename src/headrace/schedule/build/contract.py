@@ -13,6 +13,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from headrace.schedule.build import rows
+from headrace.schedule.build.beside import Guest
 from headrace.schedule.build.blocks import Block, Blocks, emit_blocks
 from headrace.schedule.build.indices import Index
 from headrace.schedule.build.joint import Joint, joint
@@ -50,7 +51,8 @@ class State:
 class Contraction:
     """The emission of one contraction phase."""
 
-    def __init__(self, phase: Phase) -> None:
+    def __init__(self, phase: Phase, guest: Guest | None = None) -> None:
+        self.guest = guest
         self.phase, self.plan, self.shape = phase, phase.plan, phase.shape
         self.emit = phase.emit
         self.swapped = "swapped" in self.plan.order
@@ -80,7 +82,11 @@ class Contraction:
 
     def run(self) -> None:
         """Emit the phase."""
-        state = self._load(State(), self._ready(set()), 1, Index(0))
+        turn = self.phase.turn
+        state, number = State(), Index(0)
+        if turn is not None:
+            state, number = State(loops=(turn.number,), count=turn.trips), turn.number
+        state = self._load(state, self._ready(set()), state.count, number)
         self._level(self.loops(), state)
 
     def _fixed_after(self, dims: Sequence[str]) -> set[str]:
@@ -291,9 +297,9 @@ class Contraction:
                 if chunk.count > 1:
                     number = stack.enter_context(self.emit.loop(chunk.count, "kc"))
                 at = number * chunk.extent + chunk.start
-                block = Block(
-                    at, chunk.extent, Index(0), state.extents.get(self.roles.row, 1), is_first, False
-                )
+                count = state.extents.get(self.roles.row, 1)
+                number = number + chunk.start // self.plan.blocks["depth"]
+                block = Block(at, chunk.extent, Index(0), count, is_first, False, number)
                 emit_blocks(self._blocks(state, state, {}, {}), block)
 
     def _results(self, state: State, chunk: Run, is_first: bool) -> None:
@@ -313,7 +319,8 @@ class Contraction:
                     origin[row] = state.origin.get(row, Index(0)) + first
                 tile = {**state.extents, row: part.tile[row]}
                 blocks = self._staged(state, State(origin, tile, state.held), part, number)
-                emit_blocks(blocks, Block(depth, chunk.extent, first, tile[row], is_first, True))
+                last = Index(chunk.start // self.plan.blocks["depth"])
+                emit_blocks(blocks, Block(depth, chunk.extent, first, tile[row], is_first, True, last))
                 if self.leaving is None:
                     store_tile(self.phase, origin, tile, blocks.outs)
 
@@ -367,7 +374,7 @@ class Contraction:
         size = tile_state.extents.get(self.roles.column, 1)
         psum = self._partial_sums()
         fixed = (self.phase, self.roles, size, self.sums)
-        return Blocks(*fixed, factors[0], factors[1], psum, extras, outs, state.origin)
+        return Blocks(*fixed, factors[0], factors[1], psum, extras, outs, state.origin, self.guest)
 
     def _partial_sums(self) -> SSAValue | None:
         """The buffer of partial sums, one for the phase, or None if one chunk is the whole sum."""
@@ -385,6 +392,6 @@ def _iv(dim: str, found: Roles) -> str:
     return {found.row: "m", found.column: "n"}.get(dim, "o")
 
 
-def build_contract(phase: Phase) -> None:
-    """Emit a contraction phase."""
-    Contraction(phase).run()
+def build_contract(phase: Phase, guest: Guest | None = None) -> None:
+    """Emit a contraction phase, and a vector phase beside it."""
+    Contraction(phase, guest).run()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.dialects import builtin, func
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, StringAttr, i64
@@ -15,11 +15,12 @@ from headrace.schedule.build.handovers import handover
 from headrace.schedule.build.indices import Index, of
 from headrace.schedule.build.memory import Memory
 from headrace.schedule.build.phases import build_phase
-from headrace.schedule.build.vector import Phase
+from headrace.schedule.build.vector import Phase, Turn
 from headrace.schedule.graph import Arg, Handover, Linear, Loop, PerCore
-from headrace.schedule.phases.outline import Item, LoopItem, Outline
+from headrace.schedule.phases.items import Item, LoopItem
+from headrace.schedule.phases.outline import Outline
 from headrace.schedule.phases.shape import Homes, shape
-from headrace.schedule.plan import ClassPlan
+from headrace.schedule.plan import ClassPlan, PhasePlan
 
 
 def class_function(
@@ -50,6 +51,7 @@ def class_function(
         core,
         outline.ranges,
         offsets,
+        is_shared=bool(plan.strips.get("ahead")),
     )
     for value, place in homes.items():
         if place.kind == "lx":
@@ -72,9 +74,13 @@ class Context:
     ) -> None:
         self.emit, self.memory, self.device = emit, memory, device
         self.outline, self.homes, self.plan = outline, homes, plan
+        self.hosts = {phase.beside for phase in plan.phases}
 
 
-def _items(items: Sequence[Item], context: Context, phases) -> None:  # type: ignore[no-untyped-def]
+def _items(
+    items: Sequence[Item], context: Context, phases: Iterator[PhasePlan], turn: Turn | None = None
+) -> None:
+    waiting: Phase | None = None
     for item in items:
         if isinstance(item, LoopItem):
             _loop(item, context, phases)
@@ -84,15 +90,24 @@ def _items(items: Sequence[Item], context: Context, phases) -> None:  # type: ig
             continue
         plan = next(phases)
         made = shape(item, context.outline, context.homes)
-        build_phase(Phase(context.emit, context.memory, context.device, made, plan, context.plan.cores))
+        phase = Phase(context.emit, context.memory, context.device, made, plan, context.plan.cores, turn)
+        if plan.name in context.hosts:
+            waiting = phase
+            continue
+        context.memory.begin()
+        build_phase(phase, waiting)
+        waiting = None
 
 
-def _loop(item: LoopItem, context: Context, phases) -> None:  # type: ignore[no-untyped-def]
+def _loop(item: LoopItem, context: Context, phases: Iterator[PhasePlan]) -> None:
     loop: Loop = item.loop
     trips = context.memory.number(Linear(loop.trip))
     with context.emit.loop(trips, loop.name.removeprefix("%")) as number:
         context.memory.loops[loop.name] = number * loop.step + context.memory.number(loop.start)
-        _items(item.body, context, phases)
+        turn = None
+        if context.memory.is_shared and isinstance(loop.trip, int):
+            turn = Turn(number, loop.trip)
+        _items(item.body, context, phases, turn)
     del context.memory.loops[loop.name]
 
 

@@ -5,6 +5,7 @@ operands.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -61,7 +62,7 @@ class Buffered:
 @dataclass
 class Memory:
     """Views and buffers of one function; `loops` maps the loop variables of the graph in scope to their
-    values.
+    values. With `is_shared`, phases take turns with buffers of equal use, type and shape.
     """
 
     emit: Emitter
@@ -71,6 +72,9 @@ class Memory:
     ranges: Mapping[str, tuple[int, int]]
     scratch: Mapping[str, tuple[str, Linear]]
     loops: dict[str, Index] = field(default_factory=dict)
+    is_shared: bool = False
+    _pool: dict[tuple[tuple[int, ...], str, str, str], list[SSAValue]] = field(default_factory=dict)
+    _taken: Counter[tuple[tuple[int, ...], str, str, str]] = field(default_factory=Counter)
     _views: dict[Any, SSAValue] = field(default_factory=dict)
     _homes: dict[tuple[str, tuple[int, ...]], SSAValue] = field(default_factory=dict)
     _names: dict[str, int] = field(default_factory=dict)
@@ -85,10 +89,23 @@ class Memory:
             found = found + self.loops[name] * factor
         return found
 
-    def alloc(self, shape: Sequence[int], dtype: str, stem: str) -> SSAValue:
-        """Return a new scratchpad buffer named after `stem`."""
-        with self.emit.at_head():
-            return self.emit.alloc(shape, dtype, self._named(stem))
+    def begin(self) -> None:
+        """Begin a phase: what phases before it allocated is free again where buffers are shared."""
+        self._taken.clear()
+
+    def alloc(self, shape: Sequence[int], dtype: str, stem: str, use: str = "") -> SSAValue:
+        """Return a scratchpad buffer named after `stem` that nothing else in the phase uses; what rotates
+        together has a `use` of its own.
+        """
+        key = (tuple(shape), dtype, stem, use)
+        made = self._pool.setdefault(key, []) if self.is_shared else []
+        number = self._taken[key]
+        self._taken[key] += 1
+        if number >= len(made):
+            with self.emit.at_head():
+                made.append(self.emit.alloc(shape, dtype, self._named(stem)))
+            number = len(made) - 1
+        return made[number]
 
     def _named(self, stem: str) -> str:
         """The stem as an SSA name, numbered from its second use on."""

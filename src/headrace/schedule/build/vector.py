@@ -18,11 +18,19 @@ from headrace.schedule.build.share import Share
 from headrace.schedule.build.tiles import Part, parts, tile_loop
 from headrace.schedule.phases.halves import halves
 from headrace.schedule.phases.multicast import groups
-from headrace.schedule.phases.passes import Step, leaving, step_of
+from headrace.schedule.phases.passes import Step, step_of
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.phases.straight import is_straight
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.units import Units, units
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The loop over strips around a phase, in which its buffers may rotate: its variable and its trips."""
+
+    number: Index
+    trips: int
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,7 @@ class Phase:
     shape: Shape
     plan: PhasePlan
     cores: tuple[int, ...]
+    turn: Turn | None = None
 
     @property
     def units(self) -> Units:
@@ -98,9 +107,10 @@ def buffers(phase: Phase, operand: Operand, tile: Mapping[str, int], copies: int
         dims = phase.memory.operand(operand, phase.shape.extents).dims
     sizes = [1 if d is None else tile[d] for d in dims]
     zero = (Index(0),) * len(sizes)
+    name = f"{operand.storage.name}_tile"
+    use = f"{copies} in strips" if phase.turn is not None else f"{copies}"
     return [
-        Buffered(phase.memory.alloc(sizes, operand.dtype, f"{operand.storage.name}_tile"), dims, zero, index)
-        for index in indices
+        Buffered(phase.memory.alloc(sizes, operand.dtype, name, use), dims, zero, index) for index in indices
     ]
 
 
@@ -141,6 +151,18 @@ def walk(
     phase.emit.indirect(template, buffer.index.memory, phase.emit.subview(rows_first), buffer.memory)
 
 
+def sources_of(phase: Phase) -> dict[Operand, Buffered]:
+    """Return the inputs that lie in the scratchpad."""
+    found = [o for o in phase.shape.inputs if o.storage.kind == "lx"]
+    return {o: phase.memory.operand(o, phase.shape.extents) for o in found}
+
+
+def targets_of(phase: Phase) -> dict[str, Buffered]:
+    """Return the places of results that stay in the scratchpad."""
+    found = [o for o in results_of(phase.shape) if o.storage.kind == "lx"]
+    return {o.value: phase.memory.operand(o, phase.shape.extents) for o in found}
+
+
 def _part(phase: Phase, part: Part, kept: Mapping[Operand, Buffered]) -> None:
     emit, plan = phase.emit, phase.plan
     streamed = [o for o in phase.shape.inputs if o not in kept and o.storage.kind != "lx"]
@@ -153,15 +175,9 @@ def _part(phase: Phase, part: Part, kept: Mapping[Operand, Buffered]) -> None:
         at_in = {o: rows.selected(emit, b, number) for o, b in ins.items()}
         at_out = {v: rows.selected(emit, b, number) for v, b in outs.items()}
         sources = {**kept, **at_in}
-        for o in phase.shape.inputs:
-            if o.storage.kind == "lx":
-                sources[o] = shifted(phase.memory.operand(o, phase.shape.extents), origin)
-            elif o in kept:
-                sources[o] = shifted(kept[o], origin)
-        targets = dict(at_out)
-        for o in results:
-            if o.storage.kind == "lx":
-                targets[o.value] = shifted(phase.memory.operand(o, phase.shape.extents), origin)
+        for o, place in {**kept, **sources_of(phase)}.items():
+            sources[o] = shifted(place, origin)
+        targets = {**at_out, **{v: shifted(place, origin) for v, place in targets_of(phase).items()}}
         scattered = [(o.index, b) for o in inner if o.index is not None and (b := at_out[o.value].index)]
         if at_in or scattered:
             with emit.pipeline() as pipe, pipe.stage(phase.units.loader):
@@ -250,7 +266,7 @@ def _nest(
     point = {d: (size // step if d == lane else e) for d, e in part.tile.items()}
     moving = frozenset(d for d, e in point.items() if e > 1)
     made = step_of(phase.shape, lane, step, moving, phase.device, plan.unit)
-    slots = rows.Slots(phase, lane, step, made)
+    slots = rows.Slots(phase.units, lane, step, phase.shape, made)
     loops = Loops(phase, point, lane, step)
     with emit.corelets(phase.corelets) as cl:
         loops.shared_by(cl)
@@ -267,7 +283,6 @@ def _pipeline(
     targets: Mapping[str, Buffered],
 ) -> None:
     emit, lane, step = phase.emit, slots.lane, slots.step
-    early, late = leaving(phase.shape, made)
     with emit.pipeline(slots.all()) as pipe:
         with pipe.stage(phase.units.reader):
             for o in made.resident:
@@ -275,17 +290,11 @@ def _pipeline(
                     sources[o].box({}, {lane: step}), (pipe.slot(slots.input(o)), slots.input(o).count)
                 )
             if any(p.reads for p in made.passes):
-                with loops.nest() as at:
-                    for one in made.passes:
-                        for o in one.reads:
-                            target = (pipe.slot(slots.input(o)), slots.input(o).count)
-                            emit.transfer(sources[o].box(at, {lane: step}), target)
+                rows.read(phase, made, slots, pipe, loops, sources)
         with pipe.stage(phase.plan.unit):
             rows.compute(phase, made, slots, pipe, loops, origin)
-        with pipe.stage(phase.units.writer), loops.nest() as at:
-            for name in (*early, *late):
-                slot = slots.output(name)
-                emit.transfer((pipe.slot(slot), slot.count), targets[name].box(at, {lane: slot.count}))
+        with pipe.stage(phase.units.writer):
+            rows.write(phase, made, slots, pipe, loops, targets)
 
 
 class Loops:

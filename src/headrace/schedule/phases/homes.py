@@ -7,7 +7,8 @@ from math import prod
 
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Value
-from headrace.schedule.phases.outline import Outline, flat_groups
+from headrace.schedule.phases.items import flat_groups
+from headrace.schedule.phases.outline import Outline
 from headrace.schedule.search.pricing import rounded
 
 

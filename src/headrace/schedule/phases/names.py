@@ -13,7 +13,8 @@ class Names:
 
     `values` holds every tensor, those of copies included; `renamed` values are another value up to axes of
     extent 1; `aliases` are the bytes of another value in another shape (never of an alias); `computed` have a
-    Compute; the Computes of those in `apart` join no phase.
+    Compute; the Computes of those in `apart` join no phase; `strips` are loops over
+    strips.
     """
 
     values: dict[str, Value]
@@ -22,6 +23,7 @@ class Names:
     computed: set[str]
     loads: dict[str, Load] = field(default_factory=dict)
     apart: set[str] = field(default_factory=set)
+    strips: set[str] = field(default_factory=set)
     count: int = 0
 
     def fresh(self, stem: str, like: Value) -> Value:

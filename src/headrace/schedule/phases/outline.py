@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from headrace.schedule.graph import Carried, Compute, CoreClass, Handover, Load, Loop, Store
 from headrace.schedule.phases.absorb import Known, absorbed, is_pointwise, with_clone, without_dead
+from headrace.schedule.phases.ahead import ahead
 from headrace.schedule.phases.fuse import Group, Kind, alone, joined
-from headrace.schedule.phases.linear import add, largest, lower, scale, upper
+from headrace.schedule.phases.items import Item, LoopItem, flat_groups
+from headrace.schedule.phases.linear import add, lower, scale, upper
 from headrace.schedule.phases.longrows import split
 from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.overwrite import overwriting, readers
@@ -17,17 +18,8 @@ from headrace.schedule.phases.statements import Block, identity, regular, source
 from headrace.schedule.phases.storage import Storage, of_access, surface
 from headrace.schedule.phases.strips import Strips, in_strips
 
-Item: TypeAlias = "Group | LoopItem | Handover"
 Ranges = Mapping[str, tuple[int, int]]
 ReductionKind = Callable[[Compute, "Scope"], Kind]
-
-
-@dataclass(frozen=True)
-class LoopItem:
-    """A loop around phases."""
-
-    loop: Loop
-    body: tuple[Item, ...]
 
 
 @dataclass(frozen=True)
@@ -85,7 +77,9 @@ def outline(
     if fusing:
         items = _recomputing(items, names, stores, scope, registers)
     if strips is not None:
-        items = _overwriting(items, names, stores, registers)
+        items = _overwriting(items, names, stores, registers if not strips.ahead else 0)
+    if strips is not None and strips.ahead:
+        items = ahead(items, names, stores, ranges)
     return Outline(tuple(items), names, stores, tuple(_homes(items, names)), ranges)
 
 
@@ -448,25 +442,3 @@ def _is_shifted(value: str, group: Group, compute: Compute) -> bool:
             return value in group.produced and value not in produced
         produced |= {o.value for o in other.outs}
     return False
-
-
-def flat_groups(items: Sequence[Item]) -> list[Group]:
-    """Return the phases of items and of the loops in them, in order."""
-    found: list[Group] = []
-    for item in items:
-        if isinstance(item, LoopItem):
-            found += flat_groups(item.body)
-        elif isinstance(item, Group):
-            found.append(item)
-    return found
-
-
-def runs_of(items: Sequence[Item]) -> list[int]:
-    """Return how often each of `flat_groups` runs, on the core on which it does most often."""
-    found: list[int] = []
-    for item in items:
-        if isinstance(item, LoopItem):
-            found += [largest(item.loop.trip) * n for n in runs_of(item.body)]
-        elif isinstance(item, Group):
-            found.append(1)
-    return found

@@ -41,12 +41,14 @@ GRAIN = 64
 @dataclass(frozen=True)
 class Strips:
     """How phases are cut: `rows` of a strip, in how many `steps` the columns grow where a mask hides some,
-    whether factors that all strips read are `kept` in the scratchpad.
+    whether factors that all strips read are `kept` in the scratchpad, whether a strip begins before the
+    one before it ends (`ahead`).
     """
 
     rows: int
     steps: int = 1
     kept: bool = True
+    ahead: bool = False
 
 
 @dataclass(frozen=True)
@@ -260,6 +262,7 @@ class _Cut:
                 body.append(self._store(statement, step, renamed))
         block = Block(tuple(body), {})
         self.bodies[step.loop] = block
+        self.names.strips.add(step.loop)
         loop = Loop(step.loop, step.trips, Linear(step.start), step.rows, (), is_parallel=True)
         self.statements.append(loop)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from math import ceil, prod
 from typing import Protocol
 
@@ -15,18 +16,21 @@ from headrace.schedule.buffers import ScratchpadFull
 from headrace.schedule.graph import CoreClass, PerCore, TileGraph
 from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.homes import bytes_of, live_bytes, place_homes
+from headrace.schedule.phases.items import Item, LoopItem, flat_groups, runs_of
 from headrace.schedule.phases.local import without_local_views
-from headrace.schedule.phases.outline import Item, LoopItem, Outline, flat_groups, runs_of
+from headrace.schedule.phases.outline import Outline
 from headrace.schedule.phases.shape import Homes, Shape, home, shape
-from headrace.schedule.phases.strips import Strips
+from headrace.schedule.phases.strips import KEEP, Strips
 from headrace.schedule.plan import Alternative, ClassPlan, PhasePlan, Plan
 from headrace.schedule.replay import class_outline
+from headrace.schedule.search.beside import with_beside
 from headrace.schedule.search.memo import carried_over, signature
 from headrace.schedule.search.strategies import least_plans, plans
 from headrace.schedule.search.strips import choices, scratch_cycles
+from headrace.schedule.search.timeline import strip_cycles
 from headrace.schedule.search.vector import Limits, describe
 
-OPTIMISATIONS = ("fusion", "double-buffering", "multicast", "residency", "retiling", "pacing", "ring")
+OPTIMISATIONS = ("fusion", "double-buffering", "multicast", "residency", "retiling", "pacing")
 """Names `without` may hold that concern this room; others are read elsewhere."""
 
 
@@ -189,15 +193,15 @@ def _stripped(
 ) -> ClassPlan | None:
     """The best plan of a class in strips, all values between phases in the scratchpad; None if none fits."""
     found: list[ClassPlan] = []
-    for alike in choices(part):
-        for strips in alike:
+    for lists in choices(part, without):
+        for strips in chain.from_iterable(lists):
+            if any(plan.strips["ahead"] == strips.ahead for plan in found):
+                continue
             made = class_outline(part, device, True, strips)
             kinds = dict.fromkeys(made.homes, "lx")
-            if max(live_bytes(made, kinds)) >= room:
-                continue
-            with suppress(ScratchpadFull):
-                found.append(_planned(part, made, kinds, device, without, tally, room, strips))
-                break
+            if max(live_bytes(made, kinds)) < room:
+                with suppress(ScratchpadFull):
+                    found.append(_planned(part, made, kinds, device, without, tally, room, strips))
         if found:
             break
     return min(found, key=lambda plan: plan.cycles, default=None)
@@ -231,7 +235,7 @@ def _planned(
     phases = []
     runs = runs_of(made.items)
     for number, group in enumerate(flat_groups(made.items)):
-        is_repeated = strips is not None and runs[number] > 1
+        is_repeated = strips is not None and (runs[number] > 1 or (strips.ahead and not _is_kept(group)))
         allowed = replace(limits, lx_bytes=room - used[number], is_repeated=is_repeated)
         if id(group) in apart:
             allowed = replace(allowed, multicast=False)
@@ -240,8 +244,15 @@ def _planned(
         phase = _phase(f"p{number}", group, made, homes, part, device, allowed, trial)
         phases.append(replace(phase, runs=runs[number]))
     tally.add(trial)
+    if strips is not None and strips.ahead:
+        phases = with_beside(made, homes, phases, device)
     chosen = {} if strips is None else {key: int(value) for key, value in asdict(strips).items()}
-    return ClassPlan(part.cores, tuple(phases), kinds, chosen)
+    total = strip_cycles(made.items, phases, strips.ahead, device) if strips is not None else 0.0
+    return ClassPlan(part.cores, tuple(phases), kinds, chosen, round(total, 1))
+
+
+def _is_kept(group: Group) -> bool:
+    return all(compute.source == KEEP for compute in group.computes)
 
 
 def _groups_run_unevenly(items: Sequence[Item], is_inside: bool = False) -> Iterator[Group]:

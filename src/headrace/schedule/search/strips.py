@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from math import prod
 
 from headrace.arch.device import Device
@@ -19,9 +19,9 @@ STEPS = 8
 """Steps in which columns grow where a mask hides some: with 8, 1/16 of all points is computed in vain."""
 
 
-def choices(part: CoreClass) -> Iterator[list[Strips]]:
-    """Yield the strips to try, those first whose factors stay in the scratchpad; of a list, the first that
-    fits is as good as the others.
+def choices(part: CoreClass, without: Container[str]) -> Iterator[list[list[Strips]]]:
+    """Yield the strips to try, those first whose factors stay in the scratchpad; of an inner list, the first
+    that fits is as good as the others.
     """
     found = extent(part)
     if found is None:
@@ -29,7 +29,8 @@ def choices(part: CoreClass) -> Iterator[list[Strips]]:
     steps = STEPS if found.has_triangle else 1
     sizes = [rows for rows in ROWS if rows < found.rows]
     for kept in (True, False):
-        yield [Strips(rows, steps, kept) for rows in sizes]
+        paces = [True, False] if kept and "double-buffering" not in without else [False]
+        yield [[Strips(rows, steps, kept, ahead) for rows in sizes] for ahead in paces]
 
 
 def scratch_cycles(made: Outline, kinds: dict[str, str], cores: int, device: Device) -> float:

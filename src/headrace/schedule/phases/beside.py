@@ -1,0 +1,130 @@
+"""A vector phase beside a contraction: its rows run between the rows of the products, so that the matrix unit
+works while the vector unit does.
+
+Every unit runs its program in order, and a result of the matrix unit waits in a short queue for the vector
+unit. So the rows of both alternate: a row of the vector phase, then products that are ready by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from headrace.arch.device import Device
+from headrace.numbers.dtypes import itemsize
+from headrace.schedule.phases.contraction import Roles, roles
+from headrace.schedule.phases.passes import step_of
+from headrace.schedule.phases.shape import Operand, Shape
+from headrace.schedule.phases.straight import is_straight
+from headrace.schedule.plan import PhasePlan
+from headrace.schedule.units import units
+
+
+@dataclass(frozen=True)
+class Beside:
+    """How the rows of a vector phase (dims `row`, `lane`) lie between those of a contraction.
+
+    `by` "rows": whole rows, the same number beside every block; "columns": of every row the columns of the
+    block. `counts` are the rows of one corelet beside each of its blocks, in order, `between` the products
+    after each of them.
+    """
+
+    by: Literal["rows", "columns"]
+    row: str
+    lane: str
+    elements: int
+    counts: tuple[int, ...]
+    between: int
+
+
+def beside(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, device: Device) -> Beside | None:
+    """Return how the rows of the phase `guest` can run beside the products of `host`, which follows it; None
+    if they cannot.
+    """
+    if not _is_host(host, products, device) or not _is_guest(guest, rows):
+        return None
+    found = roles(products, "swapped" in host.order)
+    made = {o.value for o in rows.outputs}
+    taken = {o.value for o in products.inputs}
+    written = {o.value for o in products.outputs}
+    read = {o.value for o in rows.inputs}
+    if made & (taken | written):
+        return None
+    width = min(host.blocks["columns"], products.extents[found.column])
+    across = products.extents[found.column] // (width * device.corelets)
+    blocks = across * -(-products.extents[found.depth] // host.blocks["depth"])
+    row = next(d for d in rows.extents if d != guest.lane)
+    if written & read:
+        is_alike = all(_is_alike(o, p, found, row, guest.lane) for o in rows.inputs for p in products.outputs)
+        if rows.reduced or not is_alike or dict(rows.extents) != _result(row, guest.lane, found, products):
+            return None
+        if products.extents[found.depth] > host.blocks["depth"]:
+            return None
+        counts = (rows.extents[row],) * blocks
+        between = _between(host, products, found, counts, device)
+        plan = Beside("columns", row, guest.lane, width, counts, between)
+    else:
+        each, rest = divmod(rows.extents[row], device.corelets)
+        if rest or guest.step < rows.extents[guest.lane] or blocks > each or across > 1:
+            return None
+        counts = _shares(each, blocks)
+        if len(set(counts[:-1])) > 1:
+            return None
+        between = _between(host, products, found, counts, device)
+        plan = Beside("rows", row, guest.lane, guest.step, counts, between)
+    step = step_of(rows, plan.lane, plan.elements, frozenset({plan.row}), device, guest.unit)
+    return plan if not step.resident and plan.between > 0 else None
+
+
+def _is_host(host: PhasePlan, products: Shape, device: Device) -> bool:
+    """Whether a contraction has one tile, whose columns the corelets share out in whole blocks."""
+    if host.kind != "contract" or host.unit == units(device).vector or host.split != "columns":
+        return False
+    found = roles(products, "swapped" in host.order)
+    if host.taper or host.kept or found.outer or found.outer_depth or "waiting" in host.copies:
+        return False
+    if not (found.row and found.column and found.depth):
+        return False
+    extents = products.extents
+    if any(host.tile[d] < extents[d] for d in extents) or host.blocks["rows"] < extents[found.row]:
+        return False
+    width = min(host.blocks["columns"], extents[found.column])
+    return extents[found.column] % (width * device.corelets) == 0
+
+
+def _is_guest(guest: PhasePlan, rows: Shape) -> bool:
+    if guest.kind != "vector" or guest.chunk or is_straight(rows) or len(rows.extents) != 2:
+        return False
+    return guest.lane in rows.extents and all(o.storage.kind == "lx" for o in (*rows.inputs, *rows.outputs))
+
+
+def _is_alike(read: Operand, result: Operand, found: Roles, row: str, lane: str) -> bool:
+    """Whether what is read is none of the result, or lies under the same coordinates."""
+    if read.value != result.value:
+        return True
+    return (read.storage, read.surface.base) == (result.storage, result.surface.base) and (
+        read.surface.stride(row),
+        read.surface.stride(lane),
+    ) == (result.surface.stride(found.row), result.surface.stride(found.column))
+
+
+def _result(row: str, lane: str, found: Roles, products: Shape) -> dict[str, int]:
+    return {row: products.extents[found.row], lane: products.extents[found.column]}
+
+
+def _shares(rows: int, blocks: int) -> tuple[int, ...]:
+    """Rows beside each block: alike, fewer beside the last."""
+    each = -(-rows // blocks)
+    return tuple(min(each, max(0, rows - each * k)) for k in range(blocks))
+
+
+def _between(host: PhasePlan, products: Shape, found: Roles, counts: tuple[int, ...], device: Device) -> int:
+    """The products between two rows: an even share, but no more than have room for partial sums ahead."""
+    most = products.extents[found.row] // max(counts)
+    if products.extents[found.depth] <= host.blocks["depth"]:
+        return most
+    kinds = units(device)
+    link = device.find_link(kinds.feeds.partial_sums.kind, host.unit) if kinds.feeds is not None else None
+    size = min(host.blocks["columns"], products.extents[found.column]) * itemsize("f32")
+    room = link.capacity_bytes if link is not None else None
+    return most if room is None else min(most, room // size)

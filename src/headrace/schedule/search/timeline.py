@@ -1,0 +1,100 @@
+"""When the phases of a class in strips begin and end: loads run ahead of the work, stores behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from headrace.arch.device import Device
+from headrace.schedule.phases.fuse import Group
+from headrace.schedule.phases.items import Item, LoopItem
+from headrace.schedule.phases.linear import largest
+from headrace.schedule.plan import PhasePlan
+from headrace.schedule.units import units
+
+
+@dataclass(frozen=True)
+class Part:
+    """One run of a phase: cycles of device memory to load and to store for all cores, of work on a core;
+    how many runs later its buffers are free again.
+    """
+
+    phase: int
+    load: float
+    work: float
+    store: float
+    ahead: int
+
+
+@dataclass
+class _Clock:
+    """Times from the start on at which the loader, the units that compute and device memory are free."""
+
+    loader: float = 0.0
+    work: float = 0.0
+    memory: float = 0.0
+    stores: list[tuple[float, float]] = field(default_factory=list)
+    done: dict[int, list[float]] = field(default_factory=dict)
+
+    def run(self, part: Part, latency: float) -> None:
+        ready = self.work
+        if part.load:
+            ended = self.done.setdefault(part.phase, [])
+            free = ended[-part.ahead] if len(ended) >= part.ahead else 0.0
+            self.loader = self.moved(max(self.loader, free), part.load) + latency
+            ready = max(ready, self.loader)
+        if part.work:
+            self.work = ready + part.work
+        self.done.setdefault(part.phase, []).append(max(self.work, self.loader if part.load else 0.0))
+        if part.store:
+            self.stores.append((self.work, part.store))
+
+    def moved(self, asked: float, cycles: float) -> float:
+        """When a transfer asked for at that time is complete: behind the stores that were there first."""
+        while self.stores and self.stores[0][0] <= max(asked, self.memory):
+            at, size = self.stores.pop(0)
+            self.memory = max(self.memory, at) + size
+        self.memory = max(self.memory, asked) + cycles
+        return self.memory
+
+    def end(self) -> float:
+        for at, size in self.stores:
+            self.memory = max(self.memory, at) + size
+        return max(self.memory, self.work, self.loader)
+
+
+def strip_cycles(
+    items: Sequence[Item], phases: Sequence[PhasePlan], is_rotating: bool, device: Device
+) -> float:
+    """Return the cycles of the phases of a class, loops unrolled, one core computing one phase at a time;
+    `is_rotating` says whether loops over strips rotate the copies of buffers.
+    """
+    setup = device.unit(units(device).loader).setup_cycles
+    latency = device.cycles(device.memory("global").latency_ns) + setup
+    guests = {plan.beside for plan in phases}
+    parts = [_part(n, plan, plan.name in guests, is_rotating, device) for n, plan in enumerate(phases)]
+    clock = _Clock()
+    for number in _order(items, iter(range(len(phases)))):
+        clock.run(parts[number], latency)
+    return clock.end() + latency
+
+
+def _part(number: int, plan: PhasePlan, is_guest: bool, is_rotating: bool, device: Device) -> Part:
+    """The parts of a phase; the work of one that runs beside another is in that one's."""
+    moved, drain = plan.parts.get("ddr", 0.0), plan.parts.get("drain", 0.0)
+    rest = {k: v for k, v in plan.parts.items() if k not in ("ddr", "fill", "drain")}
+    work = max(rest.values(), default=0.0) + 4 * device.signal_cycles
+    if is_guest or plan.unit == units(device).loader:
+        work = 0.0
+    return Part(number, moved - drain, work, drain, plan.copies.get("in", 1) if is_rotating else 1)
+
+
+def _order(items: Sequence[Item], numbers: Iterator[int]) -> list[int]:
+    """The number of the phase of every run in order; a loop runs as often as on the core it does most."""
+    found: list[int] = []
+    for item in items:
+        if isinstance(item, LoopItem):
+            found += _order(item.body, numbers) * largest(item.loop.trip)
+        elif isinstance(item, Group):
+            found.append(next(numbers))
+    return found

@@ -1,0 +1,54 @@
+"""Strips one ahead of the other, and vector phases whose rows run between the products of a contraction."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from benchmarks.kernels.attention import attention
+
+from headrace.ir.diagnostics import HeadraceError
+from headrace.runtime.compiler import Options, compile_kernel
+from headrace.runtime.kernel import Kernel
+from headrace.runtime.program import Program
+from tests.schedule.test_strips import check, compiled, strips
+
+TEXT, SIZE = attention(2, 256, 128, 1), 384 * 1024
+"""Two heads on one of keys, strips of 128 rows."""
+
+
+def pairs(program: Program) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """What runs beside which contraction, by what both compute."""
+    found = []
+    for part in program.plan["classes"]:
+        computes = {p["name"]: tuple(p["computes"]) for p in part["phases"]}
+        found += [(computes[p["beside"]], computes[p["name"]]) for p in part["phases"] if p["beside"]]
+    return found
+
+
+def test_exponentials_run_beside_the_second_product_of_the_strip_before():
+    program = check(TEXT, SIZE)
+    assert strips(program)[0]["ahead"] == 1
+    assert pairs(program) == [
+        (("linalg.reduce", "linalg.generic", "linalg.reduce"), ("linalg.matmul", "arith.truncf"))
+    ]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("length", [390, 448])
+def test_quotients_run_beside_the_first_product_of_the_next_strip(length):
+    program = check(attention(1, length, 128), 512 * 1024)
+    assert (("linalg.generic",), ("linalg.matmul", "linalg.generic")) in pairs(program)
+
+
+def test_without_double_buffering_a_strip_ends_before_the_next_begins():
+    found = compile_kernel(Kernel(TEXT), compiled(TEXT, SIZE).device, Options(without=("double-buffering",)))
+    assert strips(found)[0]["ahead"] == 0 and not pairs(found)
+
+
+def test_a_phase_runs_beside_the_one_after_it_only():
+    plan = json.loads(json.dumps(compiled(TEXT, SIZE).plan))
+    host = next(p for p in plan["classes"][0]["phases"] if p["beside"])
+    host["beside"] = "p0"
+    with pytest.raises(HeadraceError, match="p0 beside it"):
+        compile_kernel(Kernel(TEXT), compiled(TEXT, SIZE).device, Options(plan=plan))
