@@ -102,19 +102,21 @@ def test_launches_carry_their_source_line_and_operators(engine: str) -> None:
 
 
 def test_a_graph_counts_native_and_host_operators(engine: str) -> None:
-    compared = compare(lambda x: (x + 1).relu().cummax(-1)[0] * 2, r(4, 8), native=False)
+    compared = compare(lambda x: (x + 1).relu().kthvalue(1)[0] * 2, r(4, 8), native=False)
     facts = compared.recording.graphs[0].facts
     assert facts.native_ops == {"aten.add": 1, "aten.mul": 1, "aten.relu": 1}
-    assert facts.host_ops == {"aten.cummax": 1}
-    assert facts.host_sources["aten.cummax"].startswith(__file__)
-    assert compared.recording.fallback_ops == {"aten.cummax": 1}
+    assert facts.host_ops == {"aten.kthvalue": 1}
+    assert facts.host_sources["aten.kthvalue"].startswith(__file__)
+    assert compared.recording.fallback_ops == {"aten.kthvalue": 1}
 
 
 def test_a_host_operator_is_warned_about_once(engine: str) -> None:
     torch._dynamo.reset()
-    function = torch.compile(lambda x: x.cummax(-1)[0])
+    function = torch.compile(lambda x: x.kthvalue(1)[0])
     x = r(3).to("headrace")
-    with pytest.warns(UserWarning, match=r"aten.cummax is not native.*test_inductor_record.py:\d+") as caught:
+    with pytest.warns(
+        UserWarning, match=r"aten.kthvalue is not native.*test_inductor_record.py:\d+"
+    ) as caught:
         function(x)
         function(x)
     assert len([w for w in caught if "not native" in str(w.message)]) == 1
@@ -123,9 +125,10 @@ def test_a_host_operator_is_warned_about_once(engine: str) -> None:
 def test_error_mode_refuses_a_graph_with_its_source_lines(engine: str) -> None:
     torch._dynamo.reset()
     headrace.set_fallback("error")
-    function = torch.compile(lambda x: x.cummax(-1)[0] + x.lgamma())
+    function = torch.compile(lambda x: x.kthvalue(1)[0] + x.lgamma())
     with pytest.raises(
-        HeadraceError, match=r"(?s)test_inductor_record.py:\d+.*cummax.*float32.*no native form.*aten.lgamma"
+        HeadraceError,
+        match=r"(?s)test_inductor_record.py:\d+.*kthvalue.*float32.*no native form.*aten.lgamma",
     ):
         function(r(3).to("headrace"))
 
@@ -177,6 +180,17 @@ def test_views_of_one_storage_are_told_apart_by_their_offset(engine: str) -> Non
     expected = base.cpu()
     torch.testing.assert_close(function(base[:, :4], base[:, 4:]).cpu(), expected[:, :4] * expected[:, 4:])
     torch.testing.assert_close(function(base[:, 4:], base[:, :4]).cpu(), expected[:, :4] * expected[:, 4:])
+
+
+def test_a_kernel_that_stops_names_its_operator_operands_and_line() -> None:
+    torch._dynamo.reset()
+    chosen = torch.compile(lambda x, i: x[i], fullgraph=True)
+    x, i = r(5).to("headrace"), torch.tensor([1, 7]).to("headrace")
+    with pytest.raises(
+        HeadraceError, match=r"test_inductor_record.py:\d+: error: aten.index: .*index 7 is"
+    ) as found:
+        chosen(x, i)
+    assert "on int64[2], float32[5]" in str(found.value)
 
 
 def test_hints_are_kept_with_the_kernels_compiled_under_them() -> None:

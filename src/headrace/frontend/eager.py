@@ -57,7 +57,7 @@ def run_on_host(op: Any, *args: Any, **keywords: Any) -> Any:
     """Runs `op` on host aliases of its device tensors; results that are not aliases are copied to the
     device.
     """
-    session.note_host_op(str(op))
+    session.note_host_op(str(op), (args, {name: x for name, x in keywords.items() if name != "out"}))
     _refuse_mixed_devices(op, args, keywords)
     aliases: dict[int, tuple[torch.Tensor, torch.Tensor, tuple[Any, ...]]] = {}
 

@@ -19,7 +19,7 @@ from headrace.frontend.compile import loop_program_to_ktir
 from headrace.frontend.host.interpreter import interpret as interpret_loops
 from headrace.frontend.lower.kernel import KernelText
 from headrace.frontend.memory import BASE
-from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
 from headrace.numbers.dtypes import itemsize
 from headrace.runtime.compiler import Options, compile_kernel
 from headrace.runtime.kernel import Kernel
@@ -123,9 +123,29 @@ def run_kernel(kernel: Any, tensors: Sequence[torch.Tensor]) -> tuple[CompiledKe
         if chosen.engine == "reference":
             return compiled, _interpret(compiled, addresses)
         return compiled, _launch(compiled, addresses)
+    except HeadraceError as error:
+        raise HeadraceError(_stopped(kernel, error)) from error
     finally:
         for address in held:
             memory.free(address)
+
+
+def _stopped(kernel: Any, error: HeadraceError) -> list[Diagnostic]:
+    """What stopped a kernel, in the words of the program it comes from: operators, operands, source line."""
+    program = kernel.program
+    read = [(name, dtype) for name, role, dtype in program["args"] if role != "out"]
+    operands = ", ".join(f"{dtype}[{', '.join(program['layouts'][name][0])}]" for name, dtype in read)
+    where = Location(*session.file_and_line(kernel.source)) if kernel.source else None
+    hint = "the same call on CPU tensors shows what PyTorch says to it"
+    return [
+        Diagnostic(
+            f"{found.op}: {found.message} (kernel {kernel.name} on {operands})",
+            where,
+            ", ".join(kernel.operators),
+            found.hint or hint,
+        )
+        for found in error.diagnostics
+    ]
 
 
 def _launch(compiled: CompiledKernel, addresses: Mapping[str, int]) -> Run:

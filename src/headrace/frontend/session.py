@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
@@ -183,7 +185,7 @@ def _announce(facts: GraphFacts) -> None:
             [
                 Diagnostic(
                     f'has no native kernel and set_fallback is "error" ({facts.why(name)})',
-                    Location(*_file_and_line(facts.host_sources.get(name, facts.name))),
+                    Location(*file_and_line(facts.host_sources.get(name) or facts.name)),
                     name,
                     _HINT,
                 )
@@ -198,7 +200,8 @@ def _announce(facts: GraphFacts) -> None:
             warnings.warn(text, stacklevel=5)
 
 
-def _file_and_line(source: str) -> tuple[str, int]:
+def file_and_line(source: str) -> tuple[str, int]:
+    """The parts of "file.py:12"; line 0 for another text."""
     file, _, line = source.rpartition(":")
     return (file, int(line)) if line.isdigit() else (source, 0)
 
@@ -221,7 +224,7 @@ def note_host_kernel(name: str, source: str, operators: Sequence[str], problem: 
     if _mode == "error":
         message = f'{what}; and set_fallback is "error"'
         raise HeadraceError(
-            Diagnostic(message, Location(*_file_and_line(source)), ", ".join(operators), _HINT)
+            Diagnostic(message, Location(*file_and_line(source)), ", ".join(operators), _HINT)
         )
     facts = _place.graph or GraphFacts("outside any graph")
     for recording in _recordings:
@@ -240,8 +243,9 @@ def note_transfer() -> None:
         recording.transfers += 1
 
 
-def note_host_op(name: str) -> None:
-    """Counts an operator about to run on the host; HeadraceError in mode "error".
+def note_host_op(name: str, operands: Any = ()) -> None:
+    """Counts an operator about to run on the host; HeadraceError in mode "error", which names the types and
+    shapes of `operands` and the user's line.
 
     What a compiled graph announced is counted when the graph is called; something else in a graph is
     warned about
@@ -252,10 +256,7 @@ def note_host_op(name: str) -> None:
     if name in BOOKKEEPING:
         return
     if _mode == "error":
-        where = f" (in {facts.name})" if facts else ""
-        raise HeadraceError(
-            Diagnostic(f'has no native kernel and set_fallback is "error"{where}', op=name, hint=_HINT)
-        )
+        raise HeadraceError(_refused(name, operands, facts))
     if facts and _is_announced(name, facts):
         return
     for recording in _recordings:
@@ -267,6 +268,32 @@ def note_host_op(name: str) -> None:
     if facts and _mode == "warn" and name not in _warned:
         _warned.add(name)
         warnings.warn(f"headrace: {name} is not native and runs on the host (in {facts.name})", stacklevel=3)
+
+
+def _refused(name: str, operands: Any, facts: GraphFacts | None) -> Diagnostic:
+    """Why an operator called outside the kernels of a graph must not run."""
+    what = "has no native kernel" if facts else "runs on the host outside compiled graphs"
+    hint = _HINT if facts else f"torch.compile makes a kernel of what is native; {_HINT}"
+    on = f"on {types_and_shapes(operands)}" + (f"; in {facts.name}" if facts else "")
+    return Diagnostic(f'{what} and set_fallback is "error" ({on})', _user_line(), name, hint)
+
+
+def types_and_shapes(values: Any) -> str:
+    """ "float32[4, 8], int64[]" for the tensors of a tree of values."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    found = [x for x in pytree.tree_leaves(values) if isinstance(x, torch.Tensor)]
+    return ", ".join(f"{str(x.dtype).removeprefix('torch.')}{list(x.shape)}" for x in found)
+
+
+def _user_line() -> Location | None:
+    """The innermost line being run that is neither PyTorch's nor ours."""
+    not_the_user = (*(str(Path(sys.modules[name].__path__[0])) for name in ("torch", "headrace")), "<")
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_filename.startswith(not_the_user):
+        frame = frame.f_back
+    return Location(frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
 
 
 def _is_announced(name: str, facts: GraphFacts) -> bool:

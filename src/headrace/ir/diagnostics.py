@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Location:
-    """A place in a text: file name (or "<text>"), line and column, both counted from 1."""
+    """A place in a text: file name (or "<text>"), line and column, both counted from 1; 0 where unknown."""
 
     file: str = "<text>"
     line: int = 0
     col: int = 0
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.col}" if self.line else self.file
+        known = [str(n) for n in (self.line, self.col) if n] if self.line else []
+        return ":".join([self.file, *known])
 
 
 @dataclass(frozen=True)

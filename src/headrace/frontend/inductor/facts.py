@@ -12,7 +12,7 @@ from torch._inductor.virtualized import V
 
 from headrace.frontend.inductor.native import why_on_host
 from headrace.frontend.memory import NAME
-from headrace.frontend.session import BOOKKEEPING
+from headrace.frontend.session import BOOKKEEPING, types_and_shapes
 
 _TRANSFERS = (ir.DeviceCopy,)
 
@@ -97,10 +97,7 @@ def operator_name(node: torch.fx.Node) -> str:
 
 def operand_text(node: torch.fx.Node) -> str:
     """Types and shapes of a node's tensor operands: "float32[4, 8], int64[]"."""
-    values = [arg.meta.get("val") for arg in node.all_input_nodes]
-    return ", ".join(
-        f"{str(x.dtype).removeprefix('torch.')}{list(x.shape)}" for x in values if isinstance(x, torch.Tensor)
-    )
+    return types_and_shapes([arg.meta.get("val") for arg in node.all_input_nodes])
 
 
 def base_name(overload: Any) -> str:
@@ -109,8 +106,9 @@ def base_name(overload: Any) -> str:
 
 
 def source_line(nodes: Any) -> str:
-    """ "file.py:12" of the innermost user code the nodes come from, "" when unknown."""
-    for node in nodes:
+    """ "file.py:12" of the innermost user code the nodes (or their operands) come from, "" when unknown."""
+    own = list(nodes)
+    for node in (*own, *(operand for user in own for operand in user.all_input_nodes)):
         trace = node.meta.get("stack_trace") or ""
         frames = [line.strip() for line in trace.splitlines() if line.strip().startswith("File ")]
         if frames:
