@@ -268,6 +268,31 @@ def gemm(
     return k.graph(work)
 
 
+def gated(m: int, n: int, k_extent: int, grid: tuple[int, int], is_kept=False) -> TileGraph:
+    """c = relu(a g) * (a u) in f16, m and n split over the grid; a g is stored as "d", too, if `is_kept`."""
+    gm, gn = grid
+    cores = gm * gn
+    k = Kernel("gated", cores)
+    pm, pn = m // gm, n // gn
+    row = [(c // gn) * pm for c in range(cores)]
+    col = [(c % gn) * pn for c in range(cores)]
+    a = k.load("a", (m, k_extent), [row, 0], (pm, k_extent))
+    first, second = (k.matmul(a, k.load(arg, (k_extent, n), [0, col], (k_extent, pn))) for arg in ("g", "u"))
+    c = k.pointwise(
+        [(first, (0, 1)), (second, (0, 1))],
+        [
+            Scalar("const", (), "f32", 0.0),
+            Scalar("arith.maximumf", (0, 2), "f32"),
+            Scalar("arith.mulf", (3, 1), "f32"),
+            Scalar("arith.truncf", (4,), "f16"),
+        ],
+    )
+    k.store(c, "c", (m, n), [row, col])
+    if is_kept:
+        k.store(first, "d", (m, n), [row, col])
+    return k.graph()
+
+
 def reduction(
     shape: tuple[int, ...], over: tuple[int, ...], combiner: str, cores: int = 1, dtype="f32"
 ) -> TileGraph:

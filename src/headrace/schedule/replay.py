@@ -212,6 +212,11 @@ def _products(phase: PhasePlan, made: Shape) -> Iterator[tuple[str, str]]:
     if phase.kind != "contract":
         return
     found = roles(made, "swapped" in phase.order)
+    if found.others and ("swapped" in phase.order or phase.kept):
+        yield (
+            "several products with sides exchanged or weights kept",
+            "an order by columns or rows, none kept",
+        )
     for dim, size in phase.tile.items():
         if dim not in (found.row, found.column, found.depth) and size > 1:
             yield f"a tile of {size} products along {dim}", "1"
@@ -225,10 +230,11 @@ def _joined(phase: PhasePlan, made: Shape, cores: int, device: Device) -> Iterat
     most = min(cores, multicast.max_consumers if multicast is not None else 1)
     hint = f"only a contraction's weights with all columns in a tile, cores side by side, at most {most}"
     found = roles(made, "swapped" in phase.order) if phase.kind == "contract" else None
+    listed = {f"{o.value}#{o.use}": o for o in found.all_weights} if found is not None else {}
     for name, members in phase.joined.items():
-        is_possible = found is not None and name == f"{found.weights.value}#{found.weights.use}"
+        is_possible = name in listed
         if found is not None and is_possible:
-            column, weights = found.column, found.weights
+            column, weights = found.column, listed[name]
             is_possible = name in phase.multicast and name not in phase.kept and 1 < members <= most
             is_possible &= weights.storage.kind != "lx" and weights.index is None
             is_possible &= (
@@ -256,10 +262,11 @@ def buffer_bytes(phase: PhasePlan, made: Shape) -> int:
     """Return the least bytes of scratchpad the tiles of a phase need: one copy in, one out; a contraction has
     only a stage of its results there.
     """
-    factors = made.inputs if phase.kind != "contract" else (made.reads[0, 0], made.reads[0, 1])
+    factors = made.inputs
     staged = dict(phase.tile)
     if phase.kind == "contract":
-        row = roles(made, "swapped" in phase.order).row
+        found = roles(made, "swapped" in phase.order)
+        row, factors = found.row, found.factors
         staged[row] = min(phase.tile.get(row, 1), phase.blocks.get("rows", 1))
     total = 0
     for operand in (*made.inputs, *made.outputs):

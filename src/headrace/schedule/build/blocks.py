@@ -39,6 +39,8 @@ class Blocks:
     outs: Mapping[str, Buffered]
     origin: Mapping[str, Index]
     guest: Guest | None = None
+    complete: tuple[SSAValue, ...] = ()
+    """The sums of other products that the epilogue reads."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,7 @@ class _Plumbing:
         self.sum_slot = Slot(self.readers[2], unit, width, tile.sums)
         self.between = Slot(unit, self.vector, width, tile.sums)
         self.back = Slot(self.vector, self.writer, width, tile.sums)
+        self.complete = Slot(units.reader, self.vector, width, tile.sums)
 
     def extra_slot(self, operand: Operand) -> Slot:
         """Return the slot of an epilogue operand."""
@@ -168,6 +171,9 @@ class _Plumbing:
             found.append(
                 Message(self.sum_slot, self.sums(), {"n": self.width}, {"n": self.column}, ("m", block.first))
             )
+        for memory in self.tile.complete:
+            sums, at = self._sums(memory), {"n": self.column}
+            found.append(Message(self.complete, sums, {"n": self.width}, at, ("m", block.first)))
         return found + [
             self._extra(o, (roles.row, Index(0))) for o in (self.streamed() if block.is_last else [])
         ]
@@ -180,7 +186,10 @@ class _Plumbing:
     def sums(self) -> Buffered:
         """Return the partial sums as a buffer of rows and columns."""
         assert self.tile.psum is not None
-        return Buffered(self.tile.psum, ("m", "n"), (Index(0), Index(0)))
+        return self._sums(self.tile.psum)
+
+    def _sums(self, memory: SSAValue) -> Buffered:
+        return Buffered(memory, ("m", "n"), (Index(0), Index(0)))
 
     def slots(self) -> list[Slot]:
         """Return every slot of the block."""
@@ -324,20 +333,22 @@ def _epilogue(
     row = rows.Row(
         phase, steps, work.width, known, lambda d: origin.get(d, Index(0)) + place.get(d, Index(0))
     )
+    others = [rows.receive(emit, pipe, work.complete) for _ in work.tile.complete]
     for operand in work.streamed():
         row.received[operand] = rows.receive(emit, pipe, work.extra_slot(operand))
-    row.values[computes[0].outs[0].value] = _result(emit, work, sums, row)
-    row.run((), range(1, len(computes)), lambda o: row.received[o])
+    for number, value in enumerate([*others, sums]):
+        row.values[computes[number].outs[0].value] = _result(emit, work, value, row, number)
+    row.run((), range(1 + len(others), len(computes)), lambda o: row.received[o])
     for value in work.tile.outs:
         rows.send(emit, pipe, work.out_slot(value), row.values[value])
 
 
-def _result(emit: Emitter, work: _Plumbing, sums: SSAValue, row: rows.Row) -> SSAValue:
-    """The contraction's own result: the initial value added, rounded to its type."""
-    compute = work.tile.phase.shape.group.computes[0]
+def _result(emit: Emitter, work: _Plumbing, sums: SSAValue, row: rows.Row, number: int) -> SSAValue:
+    """The own result of product `number`: the initial value added, rounded to its type."""
+    compute = work.tile.phase.shape.group.computes[number]
     wide, own = work.tile.sums, result_dtype(compute)
     init = compute.outs[0].init
-    read = work.tile.phase.shape.reads.get((0, -1))
+    read = work.tile.phase.shape.reads.get((number, -1))
     is_plain = read is None and (init is None or isinstance(init, int | float) and init == 0)
     if is_plain and wide == own:
         return sums

@@ -60,8 +60,8 @@ class Contraction:
         compute = phase.shape.group.computes[0]
         matrix = phase.device.unit(self.plan.unit).matrix
         self.sums = accumulator(compute, matrix, self.roles.rows.dtype)
-        self.extras = [o for o in phase.shape.inputs if o not in (self.roles.rows, self.roles.weights)]
-        self.psum: dict[tuple[int, int], SSAValue] = {}
+        self.extras = [o for o in phase.shape.inputs if o not in self.roles.factors]
+        self.psum: dict[int, SSAValue] = {}
         self.streams: dict[tuple[Operand, str], list[Buffered]] = {}
         self.leaving = self._leaving() if self.plan.copies.get("waiting") else None
 
@@ -279,8 +279,8 @@ class Contraction:
 
     def _streamed(self, state: State) -> list[Operand]:
         """The two factors, if they are not loaded yet: the depth is the innermost loop."""
-        pair = [self.roles.rows] + ([self.roles.weights] if state.panel is None else [])
-        return [o for o in pair if o not in state.held and o.storage.kind != "lx"]
+        factors = self.roles.factors if state.panel is None else (self.roles.rows,)
+        return [o for o in factors if o not in state.held and o.storage.kind != "lx"]
 
     def _tile_blocks(self, state: State, run: Run) -> None:
         """Emit the blocks of one tile: chunks of the depth, the last of the whole sum by stages of result
@@ -289,18 +289,18 @@ class Contraction:
         depth = state.extents.get(self.roles.depth, 1)
         for chunk in runs(depth, self.plan.blocks["depth"]):
             is_first, is_last = run.is_first and chunk.is_first, run.is_last and chunk.is_last
-            if is_last:
-                self._results(state, chunk, is_first)
-                continue
+            products = range(len(self.roles.all_weights) - is_last)
             with ExitStack() as stack:
                 number = Index(0)
                 if chunk.count > 1:
                     number = stack.enter_context(self.emit.loop(chunk.count, "kc"))
-                at = number * chunk.extent + chunk.start
-                count = state.extents.get(self.roles.row, 1)
+                at, count = number * chunk.extent + chunk.start, state.extents.get(self.roles.row, 1)
                 number = number + chunk.start // self.plan.blocks["depth"]
-                block = Block(at, chunk.extent, Index(0), count, is_first, False, number)
-                emit_blocks(self._blocks(state, state, {}, {}), block)
+                for product in products:
+                    block = Block(at, chunk.extent, Index(0), count, is_first, False, number)
+                    emit_blocks(self._blocks(state, state, {}, {}, product), block)
+            if is_last:
+                self._results(state, chunk, is_first)
 
     def _results(self, state: State, chunk: Run, is_first: bool) -> None:
         """Emit the last chunk: stages of rows whose results leave as soon as they are complete."""
@@ -352,7 +352,7 @@ class Contraction:
                 extras[operand] = state.held[operand]
             elif operand.storage.kind == "lx":
                 extras[operand] = shifted(phase.memory.operand(operand, self.shape.extents), state.origin)
-        return self._blocks(tile_state, state, extras, outs)
+        return self._blocks(tile_state, state, extras, outs, len(self.roles.others))
 
     def _blocks(
         self,
@@ -360,9 +360,11 @@ class Contraction:
         state: State,
         extras: Mapping[Operand, Buffered],
         outs: Mapping[str, Buffered],
+        product: int,
     ) -> Blocks:
+        """The tile of one of the products; what ends with results has the sums of all others beside it."""
         factors = []
-        for operand in (self.roles.rows, self.roles.weights):
+        for operand in (self.roles.rows, self.roles.all_weights[product]):
             if operand.storage.kind == "lx":
                 factors.append(
                     shifted(self.phase.memory.operand(operand, self.shape.extents), tile_state.origin)
@@ -372,20 +374,25 @@ class Contraction:
             else:
                 factors.append(tile_state.held[operand])
         size = tile_state.extents.get(self.roles.column, 1)
-        psum = self._partial_sums()
+        psum = self._partial_sums(product)
+        others = [self._partial_sums(number) for number in range(product)] if outs else []
         fixed = (self.phase, self.roles, size, self.sums)
-        return Blocks(*fixed, factors[0], factors[1], psum, extras, outs, state.origin, self.guest)
+        complete = tuple(sums for sums in others if sums is not None)
+        return Blocks(*fixed, factors[0], factors[1], psum, extras, outs, state.origin, self.guest, complete)
 
-    def _partial_sums(self) -> SSAValue | None:
-        """The buffer of partial sums, one for the phase, or None if one chunk is the whole sum."""
+    def _partial_sums(self, product: int) -> SSAValue | None:
+        """The buffer of a product's partial sums, one for the phase, or None if one chunk is the whole sum
+        and becomes the result at once.
+        """
         depth = self.shape.extents.get(self.roles.depth, 1)
         chunk = min(self.plan.blocks["depth"], self.plan.tile.get(self.roles.depth, 1))
-        if depth <= chunk and not self.roles.outer_depth:
+        is_last = product == len(self.roles.others)
+        if is_last and depth <= chunk and not self.roles.outer_depth:
             return None
-        sizes = (self.plan.tile.get(self.roles.row, 1), self.plan.tile.get(self.roles.column, 1))
-        if sizes not in self.psum:
-            self.psum[sizes] = self.phase.memory.alloc(sizes, self.sums, "psum")
-        return self.psum[sizes]
+        if product not in self.psum:
+            sizes = (self.plan.tile.get(self.roles.row, 1), self.plan.tile.get(self.roles.column, 1))
+            self.psum[product] = self.phase.memory.alloc(sizes, self.sums, "psum")
+        return self.psum[product]
 
 
 def _iv(dim: str, found: Roles) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from headrace.arch.device import Device, Matrix
 from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.graph import Compute
+from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.units import units
@@ -19,8 +20,8 @@ class Roles:
     """One contraction: result[row, column] += rows[row, depth] x weights[depth, column].
 
     `row`, `column` and `depth` are the dims of blocks ("" if there is none); every other dim is an `outer`
-    loop, those
-    of `outer_depth` continue the sum. `weights` stay in the unit while `rows` stream.
+    loop, those of `outer_depth` continue the sum. `weights` stay in the unit while `rows` stream; `others`
+    are the weights of products with the same rows that the phase computes besides.
     """
 
     row: str
@@ -30,14 +31,30 @@ class Roles:
     outer_depth: tuple[str, ...]
     rows: Operand
     weights: Operand
+    others: tuple[Operand, ...] = ()
+
+    @property
+    def all_weights(self) -> tuple[Operand, ...]:
+        """The weights of every product, in the order of the products."""
+        return (*self.others, self.weights)
+
+    @property
+    def factors(self) -> tuple[Operand, ...]:
+        """The rows and the weights of every product."""
+        return (self.rows, *self.all_weights)
+
+
+def product_count(group: Group) -> int:
+    """Return how many products a phase begins with; the last is the one that has an epilogue."""
+    return sum(compute.contraction is not None for compute in group.computes)
 
 
 def roles(shape: Shape, swapped: bool) -> Roles:
     """Return the roles of the phase's dims; `swapped` makes the left operand the stationary one."""
-    compute = shape.group.computes[0]
-    found = compute.contraction
+    last = product_count(shape.group) - 1
+    found = shape.group.computes[last].contraction
     assert found is not None
-    left, right = shape.reads[0, 0], shape.reads[0, 1]
+    left, right = shape.reads[last, 0], shape.reads[last, 1]
     m, n, k = (_merged(shape, dims) for dims in (found.m, found.n, found.k))
     batch = _merged(shape, found.batch)
     if swapped:
@@ -45,7 +62,8 @@ def roles(shape: Shape, swapped: bool) -> Roles:
     row, column = _fastest(m, left), _fastest(n, right)
     depth = _fastest(k, left)
     outer = (*batch, *(d for d in m if d != row), *(d for d in n if d != column))
-    return Roles(row, column, depth, outer, tuple(d for d in k if d != depth), left, right)
+    others = tuple(shape.reads[number, 1] for number in range(last))
+    return Roles(row, column, depth, outer, tuple(d for d in k if d != depth), left, right, others)
 
 
 def behind_dim(plan: PhasePlan, found: Roles) -> str:

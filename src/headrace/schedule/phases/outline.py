@@ -14,6 +14,7 @@ from headrace.schedule.phases.linear import add, lower, scale, upper
 from headrace.schedule.phases.longrows import split
 from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.overwrite import overwriting, readers
+from headrace.schedule.phases.pairs import paired
 from headrace.schedule.phases.statements import Block, identity, regular, source_of, without_unit_dims
 from headrace.schedule.phases.storage import Storage, of_access, surface
 from headrace.schedule.phases.strips import Strips, in_strips
@@ -76,6 +77,8 @@ def outline(
     stores = {value: tuple(each) for value, each in found.items()}
     if fusing:
         items = _recomputing(items, names, stores, scope, registers)
+        if strips is None:
+            items = _paired(items, names, stores)
     if strips is not None:
         items = _overwriting(items, names, stores, registers if not strips.ahead else 0)
     if strips is not None and strips.ahead:
@@ -113,6 +116,18 @@ def _recomputing(
     flat = iter(without_dead([g for several in shorter for g in several], is_needed))
     counts = iter([len(several) for several in shorter])
     return _replaced(items, iter([[next(flat) for _ in range(n)] for n in counts]))
+
+
+def _paired(items: list[Item], names: Names, stores: Mapping[str, tuple[Store, ...]]) -> list[Item]:
+    """The items after products of one factor that meet in one epilogue became one phase."""
+    groups = flat_groups(items)
+    fixed = {*stores, *names.aliases.values(), *(c.inner for i in items for c in _carried(i))}
+
+    def inside(block: Sequence[Item]) -> list[Item]:
+        inner = [LoopItem(i.loop, tuple(inside(i.body))) if isinstance(i, LoopItem) else i for i in block]
+        return paired(inner, groups, names.values, fixed)
+
+    return inside(items)
 
 
 def _overwriting(

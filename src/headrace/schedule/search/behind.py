@@ -74,7 +74,8 @@ def _fitting(
     depth = space.block[0]
     for other in others:
         row, column = (other, max(sizes)) if order == "row" else (max(sizes), other)
-        if row * column * itemsize(space.sums) > space.limits.lx_bytes // 2:
+        sums = row * column * itemsize(space.sums) * len(space.roles.all_weights)
+        if sums > space.limits.lx_bytes * 5 // 8:
             continue
         for step in (depth, depth // 2, depth // 4):
             if 0 < 3 * step <= space.extent(space.roles.depth):
@@ -117,9 +118,9 @@ def behind_bytes(
     results = {o.value: o for o in space.shape.outputs if o.storage.kind != "lx"}.values()
     usual = dict(tile) | ({r.row: choice.behind[-1]} if choice.taper else {})
     fixed = sum(rounded(elements(o, tile) * itemsize(o.dtype)) for o in results)
-    fixed += rounded(choice.row * choice.column * itemsize(space.sums))
+    fixed += rounded(choice.row * choice.column * itemsize(space.sums)) * len(r.all_weights)
     fixed += stages * (1 + len(set(choice.behind)))
-    factors = [r.rows, r.weights]
+    factors = list(r.factors)
     if choice.taper:
         fixed += sum(rounded(elements(o, usual) * itemsize(o.dtype)) for o in results)
         fixed += rounded(space.extent(r.depth) * choice.column * itemsize(r.weights.dtype))
@@ -137,4 +138,4 @@ def behind_bytes(
 
 def _extras(space: Space) -> list[Operand]:
     r = space.roles
-    return [o for o in space.shape.inputs if o not in (r.rows, r.weights) and o.storage.kind != "lx"]
+    return [o for o in space.shape.inputs if o not in r.factors and o.storage.kind != "lx"]

@@ -11,9 +11,9 @@ from math import ceil
 
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.phases.contraction import accumulator, contracting_unit, roles
+from headrace.schedule.phases.contraction import accumulator, contracting_unit, product_count, roles
 from headrace.schedule.phases.multicast import joinable
-from headrace.schedule.phases.shape import Shape
+from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.search.behind import FILLING_COPIES as BEHIND_FILLING
 from headrace.schedule.search.behind import behind, behind_bytes, panels_behind, stage_rows
@@ -72,9 +72,10 @@ def least_candidates(
 
 def _spaces(shape: Shape, device: Device, cores: int, limits: Limits) -> Iterator[tuple[Space, bool]]:
     """The ways to feed the factors to the unit, and whether the factors change sides."""
-    sides = [found for swapped in (False, True) if (found := roles(shape, swapped)).column]
+    ways = (False, True) if product_count(shape.group) == 1 else (False,)
+    sides = [found for swapped in ways if (found := roles(shape, swapped)).column]
     for found in sides:
-        swapped = found.rows is not shape.reads[0, 0]
+        swapped = found.rows is not shape.reads[product_count(shape.group) - 1, 0]
         if swapped and len(sides) > 1 and found.rows.surface.stride(found.depth) > 1:
             continue
         unit = contracting_unit(device, found.rows.dtype)
@@ -105,7 +106,7 @@ def _choices(space: Space) -> Iterator[Choice]:
     depth, width = space.block
     group = width * space.device.corelets
     sizes = {n, *(group * f for f in (1, 2, 4, 8, 16)), n * 3 // 4 // group * group}
-    sizes |= {width * ceil(n / width / parts) for parts in (3, 5)}
+    sizes |= {width * ceil(n / width / parts) for parts in (2, 3, 5)}
     columns = sorted((w for w in sizes if 0 < w <= n), reverse=True)
     rows = sorted({min(m, s) for s in (m, 1024, 512, 256, 128, 96, 64, 48, 32, 16, 8)}, reverse=True)
     depths = sorted(
@@ -127,12 +128,17 @@ def _choices(space: Space) -> Iterator[Choice]:
 
 def _joinable(space: Space) -> int:
     """How many neighbouring cores should read their columns of the weights as one."""
-    r, weights = space.roles, space.roles.weights
+    found = {_members(space, weights) for weights in space.roles.all_weights}
+    return found.pop() if len(found) == 1 else 1
+
+
+def _members(space: Space, weights: Operand) -> int:
+    column = space.roles.column
     is_alone = space.limits.multicast and key(weights) not in space.shared and weights.index is None
-    if not is_alone or weights.storage.kind == "lx" or weights.surface.stride(r.column) != 1:
+    if not is_alone or weights.storage.kind == "lx" or weights.surface.stride(column) != 1:
         return 1
     size = itemsize(weights.dtype)
-    return joinable(weights.surface.base, space.cores, space.extent(r.column), size, space.device)
+    return joinable(weights.surface.base, space.cores, space.extent(column), size, space.device)
 
 
 def _panels(space: Space, columns: list[int], depths: list[int]) -> Iterator[Choice]:
@@ -146,6 +152,7 @@ def _panels(space: Space, columns: list[int], depths: list[int]) -> Iterator[Cho
         or not space.limits.retiling
         or r.outer_depth
         or r.weights.storage.kind == "lx"
+        or r.others
     ):
         return
     least = least_rows(space)
@@ -216,8 +223,9 @@ def _priced(
     if choice.behind:
         made = replace(made, copies={**made.copies, "waiting": 1})
     if choice.joined > 1:
-        weights = key(r.weights)
-        made = replace(made, multicast=(*made.multicast, weights), joined={weights: choice.joined})
+        weights = tuple(map(key, r.all_weights))
+        joined = dict.fromkeys(weights, choice.joined)
+        made = replace(made, multicast=(*made.multicast, *weights), joined=joined)
     if choice.filling:
         most = BEHIND_FILLING if choice.behind else FILLING_COPIES
         filling = {**made.copies, "filling": min(copies[0], most)}
@@ -282,7 +290,7 @@ def _stage_bytes(space: Space, tile: dict[str, int], choice: Choice, stage: int)
     r = space.roles
     staged = dict(tile) | ({r.row: stage} if r.row else {})
     outs = {o.value: o for o in reversed(space.shape.outputs)}.values()
-    extras = [o for o in space.shape.inputs if o not in (r.rows, r.weights)]
+    extras = [o for o in space.shape.inputs if o not in r.factors]
     operands = [o for o in (*outs, *extras) if o.storage.kind != "lx"]
     size = sum(rounded(elements(o, staged) * itemsize(o.dtype)) for o in operands)
     return round(size * _parts(space, r.row, choice.row)[0] * _parts(space, r.column, choice.column)[1])
@@ -296,11 +304,12 @@ def _factor_bytes(space: Space, tile: dict[str, int], choice: Choice, copies: in
     steps = trips(space, tile, (r.depth,)) * space.places
     row_kinds, row_scale = _parts(space, r.row, choice.row)
     column_kinds, column_scale = _parts(space, r.column, choice.column)
-    scales = ((r.rows, r.row, row_scale * column_kinds), (r.weights, r.column, column_scale * row_kinds))
+    scales = [(r.rows, r.row, row_scale * column_kinds)]
+    scales += [(o, r.column, column_scale * row_kinds) for o in r.all_weights]
     for operand, own, scale in scales:
         if operand.storage.kind == "lx":
             continue
-        members = choice.joined if operand is r.weights else 1
+        members = 1 if operand is r.rows else choice.joined
         size = rounded(elements(operand, tile) * itemsize(operand.dtype) * members)
         if steps > 1:
             times = min(copies, max(0, steps - 2)) + 2
@@ -308,6 +317,5 @@ def _factor_bytes(space: Space, tile: dict[str, int], choice: Choice, copies: in
             times = min(copies, trips(space, tile, (own,)))
         total += round(size * times * scale)
     chunks = ceil(space.extent(r.depth) / min(space.block[0], choice.depth))
-    if chunks > 1 or r.outer_depth:
-        total += rounded(choice.row * choice.column * itemsize(space.sums))
-    return total
+    sums = len(r.others) + (1 if chunks > 1 or r.outer_depth else 0)
+    return total + sums * rounded(choice.row * choice.column * itemsize(space.sums))

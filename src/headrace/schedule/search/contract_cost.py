@@ -9,7 +9,7 @@ from math import ceil, prod
 from headrace.arch.cost import Port, matrix_cycles, step_cycles
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.phases.contraction import Roles
+from headrace.schedule.phases.contraction import Roles, product_count
 from headrace.schedule.phases.multicast import distinct, joint_base
 from headrace.schedule.phases.passes import compute_ops
 from headrace.schedule.phases.shape import Operand, Shape
@@ -95,8 +95,12 @@ def whole_cycles(space: Space) -> tuple[float, float, float]:
     repeats = prod(space.extent(d) for d in r.outer)
     results = [o for o in space.shape.outputs if o.storage.kind != "lx"]
     stored = sum(m * n * itemsize(o.dtype) * space.cores for o in results) * (rate.write + rate.turnaround)
-    loads = (_loaded(space, r.rows, m * depth), _loaded(space, r.weights, n * depth))
-    return loads[0] * rate.read * repeats, loads[1] * rate.read * repeats, stored * repeats
+    weights = sum(_loaded(space, o, n * depth) for o in r.all_weights)
+    return (
+        _loaded(space, r.rows, m * depth) * rate.read * repeats,
+        weights * rate.read * repeats,
+        stored * repeats,
+    )
 
 
 def least_cycles(space: Space, choice: Choice, whole: tuple[float, float, float]) -> float:
@@ -150,15 +154,15 @@ def tile_cost(
 ) -> TileCost:
     r, rate = space.roles, rates(space.device)
     depth = space.extent(r.depth) * space.places
-    stationary, moving = (r.weights, r.rows) if choice.order == "column" else (r.rows, r.weights)
-    counts = {id(r.rows): rows * depth, id(r.weights): columns * depth}
-    load = _loaded(space, moving, counts[id(moving)], choice)
-    if fresh:
-        load += _loaded(space, stationary, counts[id(stationary)], choice)
+    moving = _loaded(space, r.rows, rows * depth, choice)
+    stationary = sum(_loaded(space, o, columns * depth, choice) for o in r.all_weights)
+    if choice.order != "column":
+        stationary, moving = moving, stationary
+    load = moving + (stationary if fresh else 0.0)
     results = [o for o in space.shape.outputs if o.storage.kind != "lx"]
     stored = sum(rows * columns * itemsize(o.dtype) * space.cores for o in results)
     for operand in space.shape.inputs:
-        if operand not in (r.rows, r.weights):
+        if operand not in r.factors:
             count = rows * columns if operand.surface.stride(r.row) else columns
             load += _loaded(space, operand, count, choice)
     filled = plan.blocks["filling"] if choice.taper and fresh else plan.blocks["depth"]
@@ -184,7 +188,7 @@ def _loaded(space: Space, operand: Operand, count: int, choice: Choice | None = 
         inner = dims[-1] if dims and operand.surface.stride(dims[-1]) == 1 else ""
         extent = space.extent(inner)
         access = space.device.memory("global").access_bytes
-        base, members = operand.surface.base, choice.joined if operand is r.weights else 1
+        base, members = operand.surface.base, 1 if operand not in r.all_weights else choice.joined
         waste = rounding(
             joint_base(base, space.cores, members),
             space.cores,
@@ -219,7 +223,8 @@ def _work(
     chunks = ceil(space.extent(space.roles.depth) / depth) * space.places
     last = count * (max(stage_rows * max(per_row, space.known(_epilogue_cycles, depth, width)), fill) + swap)
     passing = max(per_row, space.known(_passing_cycles, depth, width))
-    return count * (chunks - 1) * (max(each * passing, fill) + swap) + last * ceil(rows / stage), last
+    whole = chunks * (1 + len(space.roles.others)) - 1
+    return count * whole * (max(each * passing, fill) + swap) + last * ceil(rows / stage), last
 
 
 def _row_cycles(space: Space, depth: int, width: int) -> float:
@@ -259,8 +264,10 @@ def _passing_cycles(space: Space, _: int, width: int) -> float:
 
 def _epilogue_cycles(space: Space, _: int, width: int) -> float:
     vector = units(space.device).vector
-    ops = [op for c in space.shape.group.computes[1:] for op in compute_ops(c, width, space.device, vector)]
-    ports = [Port(width, space.sums), *(Port(width, o.dtype) for o in space.shape.outputs)]
+    products = product_count(space.shape.group)
+    epilogue = space.shape.group.computes[products:]
+    ops = [op for c in epilogue for op in compute_ops(c, width, space.device, vector)]
+    ports = [*[Port(width, space.sums)] * products, *(Port(width, o.dtype) for o in space.shape.outputs)]
     return step_cycles(ops, ports, space.device, vector)
 
 
