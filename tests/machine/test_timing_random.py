@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
@@ -251,6 +251,67 @@ def test_rounds_of_an_outer_loop_are_found_where_its_inner_loops_are_many(
     monkeypatch.setattr(rounds.Rounds, "_jump", lambda *a: jumps.append(a[-1]) or real(*a))
     found = time(chip.image(), {}, chip.device)
     assert max(jumps, default=0) > 5
+    assert same(found, step_by_step(chip.image(), chip.device))
+
+
+def nested(outer: int, inner: list[tuple[int, int, int, bool]], copies: int, fences: bool) -> Chip:
+    """An outer loop around tile loops of (trips, rows, ops, stores), one after the other, of every unit."""
+    chip = Chip(machine(), CORES)
+    size = [rows * 128 for _, rows, _, _ in inner]
+
+    def each(b: Body, turn: Callable[[int], list[Node]]) -> list[Node]:
+        return [b.loop(outer, *(b.loop(trips, *turn(k)) for k, (trips, *_) in enumerate(inner)))]
+
+    def loader(b: Body) -> list[Node]:
+        return each(b, lambda k: [b.wait("L1LU"), b.load(size[k]), b.send("L1LU", waits=fences)])
+
+    def reader(b: Body) -> list[Node]:
+        free = [b.send("MNILU") for _ in range(copies)]
+        turns = each(b, lambda k: [b.wait("MNILU"), b.read(inner[k][1], 64), b.send("MNILU")])
+        return [*free, *turns]
+
+    def writer(b: Body) -> list[Node]:
+        def turn(k: int) -> list[Node]:
+            stored = [b.wait("MNISU"), b.write(inner[k][1], 64), b.send("MNISU")]
+            return stored if inner[k][3] else [b.write(inner[k][1], 64)]
+
+        return each(b, turn)
+
+    def storer(b: Body) -> list[Node]:
+        turns = each(b, lambda k: [b.wait("L1SU"), b.store(size[k]), b.send("L1SU")] if inner[k][3] else [])
+        return [b.send("L1SU"), *turns]
+
+    chip.program("MNILU", lambda b: [*loader(b), b.loop(copies, b.wait("L1LU"))])
+    chip.program("L1LU", reader)
+    chip.program("SFU", lambda b: each(b, lambda k: [b.vector(inner[k][1], 64, inner[k][2])]))
+    chip.program("L1SU", writer)
+    chip.program("MNISU", storer)
+    return chip
+
+
+loops = st.tuples(st.integers(1, 40), st.integers(1, 3), st.integers(1, 12), st.booleans())
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(2, 14), st.lists(loops, min_size=1, max_size=3), st.integers(1, 3), st.booleans())
+def test_jumping_over_rounds_of_nested_loops_changes_nothing(
+    outer: int, inner: list[tuple[int, int, int, bool]], copies: int, fences: bool
+) -> None:
+    chip = nested(outer, inner, copies, fences)
+    found = time(chip.image(), {}, chip.device)
+    assert same(found, step_by_step(chip.image(), chip.device))
+    assert same(found, time(chip.image(), {}, chip.device, is_compiled=True))
+
+
+def test_rounds_of_an_outer_loop_are_found_though_those_inside_are_jumped_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chip = nested(40, [(60, 2, 3, True), (50, 1, 9, False)], 2, True)
+    jumps = []
+    real = rounds.Rounds._jump
+    monkeypatch.setattr(rounds.Rounds, "_jump", lambda *a: jumps.append(a[-1]) or real(*a))
+    found = time(chip.image(), {}, chip.device)
+    assert 2 < len(jumps) < 20  # 80 loops inside
     assert same(found, step_by_step(chip.image(), chip.device))
 
 

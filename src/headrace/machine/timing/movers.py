@@ -4,7 +4,7 @@ merged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from headrace.machine.timing.unit import CAUSES, SimulatedUnit
 
@@ -46,12 +46,17 @@ def merged(program: Program, moves: Moves) -> dict[str, int]:
     return total
 
 
-def repeat(unit: SimulatedUnit, since: tuple[int, int], period: int, times: int) -> None:
-    """Append what happened since two list lengths `times` times more, `period` apart.
+def repeat(
+    unit: SimulatedUnit, since: tuple[int, int], skipped: Mapping[str, int], period: int, times: int
+) -> None:
+    """Append what happened since two list lengths `times` times more, `period` apart; `skipped` are the sums
+    there were then of what was not kept as intervals.
 
     The last rounds are kept as intervals, as many as the program may be ahead of the data (what follows may
     overlap them); of those before only the sums are kept.
     """
+    for cause, sum_ in list(unit.skipped.items()):
+        unit.skipped[cause] = sum_ + times * (sum_ - skipped.get(cause, 0))
     program, moves = list(unit.program), list(unit.moves)
     first, second = program[since[0] :], moves[since[1] :]
 

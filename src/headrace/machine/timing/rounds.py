@@ -1,72 +1,59 @@
 """Rounds of a whole schedule: when every unit, queue and transfer is again as it was, only later, the
-rounds between are repeated by arithmetic.
-
-Two moments are alike if each unit stands at the same place with the same work around it and all times that
-still matter are later by the same amount; units that did nothing in between stay as they are. The counts of
-the loops tell how many more rounds there are. Exact: what is compared is all the future depends on, and all
-of it is integers.
+rounds between are repeated by arithmetic; those of an outer loop too, whatever was repeated inside them.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headrace.machine.timing.activities import Body, Repeat
 from headrace.machine.timing.fifo import Counter, Fifo
 from headrace.machine.timing.inflight import InFlight
+from headrace.machine.timing.moments import (
+    Moment,
+    UnitMoment,
+    flow,
+    is_frozen,
+    link_state,
+    place,
+    rounds,
+    unit_moment,
+)
 from headrace.machine.timing.movers import repeat
-from headrace.machine.timing.unit import CAUSES, Descriptor, SimulatedUnit
+from headrace.machine.timing.unit import CAUSES, SimulatedUnit
 from headrace.machine.timing.wiring import Wiring
 
 if TYPE_CHECKING:
-    from headrace.machine.timing.compiled.snapshot import Snapshot
     from headrace.machine.timing.compiled.units import CompiledUnits
 
 ENOUGH = 8
 """Iterations a loop must have for its rounds to be looked for."""
 UNLIMITED = 1 << 60
 PATIENCE = 120
-"""Moments kept before a loop is given up, and only the loops around it are looked at."""
-OUTERMOST = 2
-"""Where the outermost loops are in a unit's stack, below them the program itself."""
+"""Moments kept of a loop before it is given up; the loops around and inside it are still looked at."""
 
 
-@dataclass(frozen=True)
-class UnitMoment:
-    """A unit at a moment: place (what must be equal), counts of its loops and stream, times relative to
-    now, sums so far.
-    """
+@dataclass
+class _Level:
+    """What is known of the loops at one depth of the marker's: moments by place; None once given up."""
 
-    place: tuple[Any, ...]
-    counts: tuple[int, ...]
-    times: tuple[int, ...]
-    clock: int
-    spent: tuple[int, ...]
-    traffic: Mapping[str, int]
-    met: Mapping[frozenset[int], int]
-    lengths: tuple[int, int]
+    moments: dict[tuple[Any, ...], list[Moment]] | None = field(default_factory=dict)
+    kept: int = 0
 
-
-@dataclass(frozen=True)
-class Moment:
-    """The whole engine when no unit can run: everything the future depends on, and the sums that grow."""
-
-    serial: int
-    now: int
-    lead: int
-    units: tuple[UnitMoment, ...]
-    links: tuple[tuple[Any, Any], ...]
-    flow: tuple[Any, ...]
-    moved: Mapping[str, int]
-    compiled: Snapshot | None
+    def forget(self) -> None:
+        """Begin anew, unless given up."""
+        if self.moments is not None:
+            self.moments.clear()
+            self.kept = 0
 
 
 class Rounds:
     """Looks at the engine whenever a loop of its first mover has gone on, and jumps over rounds that
     repeat.
+
+    Moments at which an outer loop went on are compared with each other and outlive the jumps inside it.
     """
 
     def __init__(
@@ -79,56 +66,61 @@ class Rounds:
         movers = (unit for unit in wiring.units if unit.is_mover and _has_loop(unit.stack[0][0]))
         self.marker = next(movers, None) if is_wanted else None
         self.counts: tuple[int, ...] = ()
-        self.moments: dict[tuple[Any, ...], list[Moment]] = {}
-        self.kept = 0
-        self.level: int | None = None
+        self.levels: dict[int, _Level] = {}
         self.leads: list[tuple[int, int]] = []
 
     def look(self) -> None:
         """Compare this moment with earlier ones; jump if it repeats one of them."""
         if self.marker is None or self.marker.is_done:
             return
-        counts = tuple(frame[2] for frame in self.marker.stack)[: self.level]
+        counts = tuple([frame[2] for frame in self.marker.stack])
         if counts == self.counts:
             return
-        if self.kept >= PATIENCE:
-            self._look_further_out(len(counts) - 1)
-            return
+        depth = _first_difference(counts, self.counts)
         self.counts = counts
+        level = self.levels.setdefault(depth, _Level())
+        if level.moments is None:
+            return
+        if level.kept >= PATIENCE:
+            level.moments = None
+            return
         self.leads.append(self.transfers.fluid.extremes())
         moment = self._moment()
-        alike = self.moments.setdefault(_place(moment), [])
+        alike = level.moments.setdefault(place(moment), [])
         for earlier in reversed(alike):
-            times = min(
-                _rounds(earlier, moment), self._rounds_by_lead(earlier, moment), self._inside(earlier, moment)
-            )
+            times = self._repeats(earlier, moment)
             if times > 0:
                 self._jump(earlier, moment, times)
-                self.moments.clear()
-                self.kept = 0
+                for at, one in self.levels.items():
+                    if at >= depth:
+                        one.forget()
                 return
         alike.append(moment)
-        self.kept += 1
+        level.kept += 1
 
-    def _look_further_out(self, level: int) -> None:
-        """A loop has no rounds that are alike; those around it may."""
-        self.level, self.counts, self.kept = level, (), 0
-        self.moments.clear()
-        if level < OUTERMOST:
-            self.marker = None
+    def _repeats(self, before: Moment, now: Moment) -> int:
+        """How many more rounds like the one between two moments follow; 0 if they are not alike."""
+        times = rounds(before, now)
+        if times > 0:
+            times = min(times, self._rounds_by_lead(before, now))
+        return min(times, self._inside(before, now)) if times > 0 else 0
 
     def _rounds_by_lead(self, before: Moment, now: Moment) -> int:
         """How many more rounds the same side pays turnaround at every moment, leaving one."""
         drift = now.lead - before.lead
         if drift == 0:
             return UNLIMITED
-        leads = self.leads[before.serial : now.serial]
-        lowest, highest = min(low for low, _ in leads), max(high for _, high in leads)
+        lowest, highest = self._reach(before, now)
         if lowest > 0:
             return UNLIMITED if drift > 0 else lowest // -drift - 1
         if highest < 0:
             return UNLIMITED if drift < 0 else -highest // drift - 1
         return 0
+
+    def _reach(self, before: Moment, now: Moment) -> tuple[int, int]:
+        """The least and the greatest lead of reads over writes between two moments."""
+        leads = self.leads[before.serial : now.serial]
+        return min(low for low, _ in leads), max(high for _, high in leads)
 
     def _inside(self, before: Moment, now: Moment) -> int:
         """How many more rounds the compiled units have."""
@@ -149,9 +141,9 @@ class Rounds:
             len(self.leads),
             now,
             transfers.fluid.lead,
-            tuple(_unit_moment(unit, now) for unit in self.units),
-            tuple(_link_state(link, self.wiring, now) for link in self._links()),
-            _flow(transfers),
+            tuple(unit_moment(unit, now) for unit in self.units),
+            tuple(link_state(link, self.wiring, now) for link in self._links()),
+            flow(transfers),
             dict(transfers.moved),
             None if self.compiled is None else self.compiled.snapshot(now),
         )
@@ -161,7 +153,7 @@ class Rounds:
         period = now.now - before.now
         shift, transfers = period * times, self.transfers
         for unit, was, then in zip(self.units, before.units, now.units, strict=True):
-            if not _is_frozen(was, then):
+            if not is_frozen(was, then):
                 _jump_unit(unit, was, then, times, period)
         for link, (_, absolute), (_, also) in zip(self._links(), before.links, now.links, strict=True):
             if absolute != also:
@@ -176,137 +168,20 @@ class Rounds:
         }
         for name, size in now.moved.items():
             transfers.moved[name] += (size - before.moved.get(name, 0)) * times
-        transfers.fluid.jump(shift, (now.lead - before.lead) * times)
+        drift = (now.lead - before.lead) * times
+        lowest, highest = self._reach(before, now)
+        self.leads.append((lowest + min(0, drift), highest + max(0, drift)))
+        transfers.fluid.jump(shift, drift)
 
 
-def _place(moment: Moment) -> tuple[Any, ...]:
-    """What must be equal at two moments to compare them at all."""
-    return (
-        *(one.place for one in moment.units),
-        b"" if moment.compiled is None else moment.compiled.place,
-    )
+def _first_difference(one: tuple[int, ...], other: tuple[int, ...]) -> int:
+    """The first place at which two tuples differ, the end of the shorter one if it begins the other."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((k for k, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _has_loop(body: Body) -> bool:
     return any(isinstance(one, Repeat) and (one.count >= ENOUGH or _has_loop(one.body)) for one in body)
-
-
-# ---- moments -----------------------------------------------------------------------------------------------
-def _unit_moment(unit: SimulatedUnit, now: int) -> UnitMoment:
-    stream = unit.stream
-    running = () if stream is None else (id(stream.phases), stream.phase, stream.taken, stream.given)
-    queue = tuple(
-        (id(one.transfer), one.is_offered, tuple((id(counter), travel) for counter, _, travel in one.signals))
-        for one in unit.queue
-    )
-    frames = tuple((id(frame[0]), frame[1]) for frame in unit.stack)
-    waiting = None if unit.waits_for is None else (unit.waits_for[0], id(unit.waits_for[1]))
-    start = unit.clock if stream is None else max(stream.start, unit.clock)
-    times = [unit.clock, max(unit.settled, unit.clock), max(unit.engine_free, now), start]
-    for one in unit.queue:
-        times += [max(one.issued + one.transfer.meeting, now), max(one.began, now)]
-        times += [max(earliest, now) for _, earliest, _ in one.signals]
-    return UnitMoment(
-        (frames, running, queue, waiting, unit.pending, unit.is_done),
-        (*(frame[2] for frame in unit.stack), 0 if stream is None else stream.left),
-        tuple(time - now for time in times),
-        unit.clock,
-        tuple(unit.spent[cause] for cause in CAUSES),
-        dict(unit.traffic),
-        dict(unit.met),
-        (len(unit.program), len(unit.moves)),
-    )
-
-
-def _link_state(link: Fifo | Counter, wiring: Wiring, now: int) -> tuple[Any, Any]:
-    """(content relative to now, absolute content)."""
-    return _fifo_state(link, wiring, now) if isinstance(link, Fifo) else _counter_state(link, wiring, now)
-
-
-def _fifo_state(fifo: Fifo, wiring: Wiring, now: int) -> tuple[Any, Any]:
-    if fifo.sender >= 0:
-        fifo.settle(wiring.units[fifo.sender].clock)
-    sent = wiring.units[fifo.sender].clock if fifo.sender >= 0 else now
-    heard = wiring.units[fifo.receiver].clock if fifo.receiver >= 0 else now
-    return (
-        fifo.state(sent, heard, now),
-        (tuple(fifo.arrivals), tuple(fifo.returns), fifo.free, fifo.free_since),
-    )
-
-
-def _counter_state(counter: Counter, wiring: Wiring, now: int) -> tuple[Any, Any]:
-    heard = wiring.units[counter.receiver].clock
-    return tuple(max(time, heard) - now for time in counter.times), tuple(counter.times)
-
-
-def _flow(transfers: InFlight) -> tuple[Any, ...]:
-    """Transfers that move, are about to start, or wait for others of their group."""
-    fluid, now = transfers.fluid, transfers.fluid.now
-    moving = tuple(
-        (
-            current.kind,
-            current.count,
-            tuple(
-                (end - current.progress, _named(item[0]))
-                for end, _, item in sorted(current.ends, key=_by_end)
-            ),
-        )
-        for current in fluid.currents.values()
-    )
-    starting = tuple(
-        (time - now, _named(members)) for time, _, members in sorted(transfers.starts, key=_by_start)
-    )
-    meeting = tuple((family, _named(members)) for (family, _), members in transfers.meetings.items())
-    return moving, starting, meeting
-
-
-def _by_end(entry: tuple[int, int, Any]) -> tuple[int, int]:
-    return entry[0], entry[1]
-
-
-def _by_start(entry: tuple[int, int, list[Descriptor]]) -> tuple[int, int]:
-    return entry[0], entry[1]
-
-
-def _named(members: list[Descriptor]) -> tuple[tuple[int, int], ...]:
-    return tuple((one.unit.number, id(one.transfer)) for one in members)
-
-
-# ---- comparing ---------------------------------------------------------------------------------------------
-def _rounds(before: Moment, now: Moment) -> int:
-    """How many more rounds like the one between two moments follow; 0 if they are not alike."""
-    if before.flow != now.flow:
-        return 0
-    for (was, absolute), (then, also) in zip(before.links, now.links, strict=False):
-        if was != then and absolute != also:
-            return 0
-    if len(before.links) != len(now.links):
-        return 0
-    rounds: list[int] = []
-    for one, other in zip(before.units, now.units, strict=True):
-        if _is_frozen(one, other):
-            continue
-        left = _left(one, other)
-        if left is None:
-            return 0
-        rounds.append(left)
-    return min(rounds, default=0)
-
-
-def _is_frozen(before: UnitMoment, now: UnitMoment) -> bool:
-    """The unit did nothing between two moments."""
-    return (before.clock, before.counts, before.spent) == (now.clock, now.counts, now.spent)
-
-
-def _left(before: UnitMoment, now: UnitMoment) -> int | None:
-    """Rounds that the one loop that went on still has, leaving one; None if the unit is not alike."""
-    if before.times != now.times:
-        return None
-    passed = [was - count for was, count in zip(before.counts, now.counts, strict=True)]
-    moved = [position for position, step in enumerate(passed) if step]
-    if len(moved) != 1 or passed[moved[0]] < 0:
-        return None
-    return (now.counts[moved[0]] - 1) // passed[moved[0]] - 1
 
 
 # ---- jumping -----------------------------------------------------------------------------------------------
@@ -333,4 +208,4 @@ def _jump_unit(unit: SimulatedUnit, before: UnitMoment, now: UnitMoment, times: 
         unit.stream.began += shift
         unit.stream.seen = None
     if unit.is_mover:
-        repeat(unit, before.lengths, period, times)
+        repeat(unit, before.lengths, before.skipped, period, times)
