@@ -25,6 +25,7 @@ from headrace.schedule.model.tidy.dims import unify
 from headrace.schedule.model.tidy.factoring import factored
 from headrace.schedule.model.tidy.hoisting import hoisted
 from headrace.schedule.model.tidy.invariants import split_invariants
+from headrace.schedule.model.tidy.joining import joined as parts_joined
 from headrace.schedule.model.tidy.meetings import missed
 from headrace.schedule.model.tidy.narrowing import narrowed
 from headrace.schedule.model.tidy.pieces import Piece
@@ -117,7 +118,7 @@ def _finished(classes: tuple[CoreClass, ...]) -> tuple[CoreClass, ...]:
     done = []
     for c in classes:
         values = dict(c.values)
-        body = hoisted(c.body)
+        body = parts_joined(hoisted(c.body), values)
         body = factored(
             split_invariants(body, values, lambda: f"w{next(more)}"), values, lambda: f"w{next(more)}"
         )
