@@ -91,8 +91,6 @@ MOST_SCATTER_STEPS = 2**26
 """Elements times indices of an accumulating scatter that runs natively."""
 
 LIMITS = {
-    "avg_pool3d": "windows of more than 25 elements",
-    "avg_pool2d": "windows of more than 25 elements",
     "_adaptive_avg_pool2d": "windows of more than 25 elements",
     "adaptive_max_pool2d": "windows of more than 25 elements",
     "sort": f"rows of more than {LONGEST_SORT} elements",

@@ -13,7 +13,7 @@ from torch._inductor import inductor_prims, ir, lowering
 from torch._inductor.virtualized import ops
 from torch.utils._sympy.functions import FloorDiv
 
-from headrace.frontend.inductor import accumulate, ranks, scans
+from headrace.frontend.inductor import accumulate, pooling, ranks, scans
 from headrace.frontend.inductor.convolutions import convolution
 from headrace.frontend.inductor.reductions import Lowering, lowered, reduced, replace_lowerings
 
@@ -38,6 +38,8 @@ def install() -> None:
             aten.logcumsumexp.default: scans.running_logsumexp,
             aten.searchsorted.Tensor: ranks.searchsorted,
             aten.bucketize.Tensor: ranks.bucketize,
+            aten.avg_pool2d.default: pooling.average(2),
+            aten.avg_pool3d.default: pooling.average(3),
             aten.glu.default: _gated,
             aten.addbmm.default: _scaled(_summed_bmm),
             aten._int_mm.default: partial(_mm, out_dtype=torch.int32),
