@@ -90,6 +90,35 @@ def loading(addresses: list[int], tiles: int, size: int, pitch: int) -> Image:
     return chip.image()
 
 
+def loading_by(orders: list[list[int]], sizes: list[int] | None = None) -> Image:
+    """Core k loads the pieces `orders[k]` of one argument, in that order, three times over."""
+    chip = Chip(machine(len(orders), ddr__multicast__max_consumers=4), len(orders))
+    for core, order in enumerate(orders):
+
+        def loader(b: Body, order: list[int] = order) -> list[Node]:
+            return [b.loop(3, *(b.load(640 if sizes is None else sizes[k], address=640 * k) for k in order))]
+
+        chip.program("MNILU", loader, [core])
+    return chip.image()
+
+
+def test_equal_loads_are_shared_in_whatever_order_the_cores_come_to_them() -> None:
+    device = machine(3, ddr__multicast__max_consumers=4)
+    alike, mixed = loading_by([[0, 1, 2]] * 3), loading_by([[0, 1, 2], [2, 0, 1], [1, 0, 2]])
+    one, two = share_reads(alike, {}, device), share_reads(mixed, {}, device)
+    assert [(s.units, s.is_in_order, s.saved_bytes) for s in two[1]] == [(3, False, 2 * 9 * 640)]
+    assert sum(s.saved_bytes for s in one[1]) == 2 * 9 * 640 and all(s.is_in_order for s in one[1])
+    together = time(two[0], {}, device)
+    assert together.cycles == time(one[0], {}, device).cycles < time(mixed, {}, device).cycles
+    assert together.bytes["ddr_read"] == 9 * 640
+
+
+def test_cores_that_read_other_bytes_share_nothing() -> None:
+    device = machine(2, ddr__multicast__max_consumers=4)
+    image = loading_by([[0, 1, 1], [1, 0, 0]])
+    assert share_reads(image, {}, device) == (image, ())
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(0, 40).map(lambda k: 64 * k), min_size=1, max_size=4),

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from benchmarks.kernels.by_vectors import KINDS, Stream
+from tests.machine.test_operands import loading_by
+from tests.machine.timing_programs import machine
 
+from headrace.arch.cost import Work, bound
 from headrace.cli.main import exit_code
 from headrace.report.explain import MARKS, WIDTH, Explanation, explain
+from headrace.report.losses import Facts, losses
 from headrace.report.style import SLOW
 from headrace.runtime.kernel import load
-from headrace.runtime.retime import retiming
+from headrace.runtime.retime import Retiming, retiming
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "examples" / "kernels"
@@ -48,6 +53,30 @@ def test_a_product_without_multicast_loses_its_cycles_to_separate_fetches() -> N
     assert "operand a is fetched by 8 cores" in worst.text
     assert worst.cycles == pytest.approx(retiming(together).time().cycles, rel=0.02)
     assert worst.saving == pytest.approx(1 - worst.cycles / found.timing.cycles)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        (None, "in different orders; multicast, if all came to them in one order, would save"),
+        ([640, 128, 640], "in different orders; reading them once (timed as a memory faster"),
+    ],
+)
+def test_equal_loads_in_different_orders_are_timed_as_one_order_or_as_fewer_bytes(
+    sizes: list[int] | None, said: str
+) -> None:
+    """Loads of unequal size never meet when their order differs: only the bytes that go are timed."""
+    device, image = machine(2), loading_by([[0, 1, 2], [1, 0, 2]], sizes)
+    run = Retiming(SimpleNamespace(image=image, device=device), {})  # type: ignore[arg-type]
+    timing = run.time(is_recorded=True)
+    moved = timing.bytes["ddr_read"]
+    (found,) = [
+        one
+        for one in losses(run, Facts(device, timing, bound(Work(moved), device), ()))
+        if one.name == "multicast"
+    ]
+    assert said in found.text and 0.2 < found.saving < 0.6
+    assert found.saving == pytest.approx(1 - found.cycles / timing.cycles)
 
 
 def test_what_a_switched_off_optimisation_costs_is_the_run_with_it() -> None:

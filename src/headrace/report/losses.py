@@ -12,7 +12,7 @@ from headrace.ir.diagnostics import HeadraceError
 from headrace.machine.operands import Operand
 from headrace.machine.sharing import Shared, share_reads
 from headrace.machine.timing import Link, Timing
-from headrace.report.whatif import WhatIf, what_ifs
+from headrace.report.whatif import WhatIf, once_read, what_ifs
 from headrace.runtime.retime import Retiming
 
 SMALLEST = 0.005
@@ -117,15 +117,19 @@ def _sharing(run: Retiming, facts: Facts) -> list[Loss]:
     image, shared = share_reads(run.program.image, run.values, facts.device)
     if not shared:
         return []
+    is_in_order = all(one.is_in_order for one in shared)
+    would = "multicast" if is_in_order else "multicast, if all came to them in one order,"
     try:
         timing = run.time(image=image)
-    except HeadraceError:  # members that come to their loads in different orders never meet
-        return []
+    except HeadraceError:  # members that come to different loads in different orders never meet
+        is_in_order = False
+        timing = run.time(once_read(facts.device, facts.timing, sum(one.saved_bytes for one in shared)))
+        would = "reading them once (timed as a memory faster by the bytes that go)"
     saving = _saving(timing.cycles, facts)
     share = facts.share(("transfer", "bandwidth", "latency"), _loaders(facts.device))
     text = (
-        f"DDR reads hold {_percent(share)} of the critical path: {_fetched(shared)} separately; "
-        f"multicast would save {_percent(saving)}"
+        f"DDR reads hold {_percent(share)} of the critical path: {_fetched(shared)} separately"
+        f"{'' if is_in_order else ', in different orders'}; {would} would save {_percent(saving)}"
     )
     return [Loss("multicast", timing.cycles, saving, share, text)]
 

@@ -17,6 +17,7 @@ from headrace.schedule.graph import Compute, Loop, Statement, TileGraph
 from headrace.schedule.lower import lower
 from headrace.schedule.model import model
 from headrace.schedule.plan import Plan
+from headrace.schedule.ring import PASS, hops, ring_entry
 from headrace.schedule.search import rooms, search
 from headrace.schedule.types import require_types
 
@@ -60,7 +61,7 @@ class Compiled:
 
 def compile_module(module: Any, device: Device, request: Request) -> Compiled:
     """Schedule one function of a KTIR module; HeadraceError says what cannot be scheduled, where, and why."""
-    graph = model(module, device, scalars=request.scalars, function=request.function)
+    graph = model(module, device, request.scalars, request.function, request.without)
     require_types(graph, device)
     if request.plan is not None:
         return _compiled(graph, request.plan, device)
@@ -106,6 +107,8 @@ def _terms(body: tuple[Statement, ...], trips: int) -> int:
                 statement.trip if isinstance(statement.trip, int) else max(statement.trip.values, default=0)
             )
             most = max(most, _terms(statement.body, trips * (1 if statement.is_parallel else max(trip, 1))))
+        elif isinstance(statement, Compute) and (entry := ring_entry(statement)) is not None:
+            most = max(most, trips * (hops(entry) + 1) if entry.op != PASS else 0)
         elif isinstance(statement, Compute) and any(out.combiner for out in statement.outs):
             most = max(most, trips * prod(d.extent for d in statement.dims if d.kind == "reduction"))
     return most

@@ -140,7 +140,8 @@ class Scalar:
     (dim name or
     None, Linear): the integer coordinate dim + Linear (a tile offset), in `dtype`; otherwise an MLIR op
     name such as
-    "arith.addf", "math.exp", "arith.cmpf" (`attr` = predicate name), "arith.select", "arith.extf".
+    "arith.addf", "math.exp", "arith.cmpf" (`attr` = predicate name), "arith.select", "arith.extf"; or
+    "ring.NAME", what other cores have at the same point (`ring.py`).
     """
 
     op: str

@@ -37,7 +37,7 @@ class Guest:
         self.made = step_of(
             phase.shape, plan.lane, plan.elements, frozenset({plan.row}), phase.device, phase.plan.unit
         )
-        self.slots = rows.Slots(phase.units, plan.lane, plan.elements, phase.shape, self.made)
+        self.slots = rows.Slots(phase, plan.lane, plan.elements, self.made)
         self.sources, self.targets = sources_of(phase), targets_of(phase)
 
     def among(self, count: int, block: Index, is_last: bool, column: Index, corelet: Index) -> Rows:

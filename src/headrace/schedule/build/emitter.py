@@ -23,12 +23,15 @@ INDEX = builtin.IndexType()
 
 @dataclass(frozen=True)
 class Slot:
-    """A typed window on the channel from one unit kind to another."""
+    """A typed window on the channel from one unit kind to another, of the same core or of another one: `ring`
+    lists for every corelet the pairs (core that sends, core that receives).
+    """
 
     source: str
     target: str
     count: int
     dtype: str
+    ring: tuple[tuple[tuple[int, int], ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -293,8 +296,10 @@ class Pipeline:
         emit = self.emitter
         with emit.inside(self.private):
             made: list[SSAValue] = [
-                emit.add(ktdf.FifoAllocateOp.build(operands=[[]], result_types=[[t]]))
-                for t in self._slot_types
+                emit.add(
+                    ktdf.FifoAllocateOp.build(operands=[[]], result_types=[[t]], attributes=_ring(s.ring))
+                )
+                for s, t in zip(self.slots, self._slot_types, strict=True)
             ]
             made += [
                 emit.add(ktdf.CreateTokenOp.build(result_types=[ktdf.TokenType()])) for _ in range(tokens)
@@ -303,6 +308,14 @@ class Pipeline:
         op = ktdf.PrivateOp.build(result_types=[[v.type for v in made]], regions=[Region(self.private)])
         self.block.add_op(op)
         return list(op.results)
+
+
+def _ring(corelets: Sequence[Sequence[tuple[int, int]]]) -> dict[str, Any]:
+    """The attribute that says which cores a slot joins, corelet by corelet, if it leads to other cores."""
+    if not corelets:
+        return {}
+    listed = [core for pairs in corelets for pair in pairs for core in pair]
+    return {"headrace.ring_pairs": builtin.DenseArrayBase.from_list(builtin.i64, listed)}
 
 
 def permutation(order: Sequence[int]) -> Any:

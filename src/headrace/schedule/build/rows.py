@@ -10,15 +10,17 @@ from xdsl.dialects import builtin
 from xdsl.ir import SSAValue
 
 from headrace.ir import ktdf
+from headrace.numbers.dtypes import is_float
 from headrace.schedule.build import bodies, mlir
 from headrace.schedule.build.emitter import Emitter, Pipeline, Slot
 from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered
 from headrace.schedule.graph import Compute, Scalar
 from headrace.schedule.phases.bodyops import coordinate
+from headrace.schedule.phases.combiners import ring_combiner
 from headrace.schedule.phases.passes import Step, accumulator_dtype, has_lane, leaving
-from headrace.schedule.phases.shape import Operand, Shape
-from headrace.schedule.units import Units
+from headrace.schedule.phases.shape import Operand
+from headrace.schedule.ring import by_corelet, hops, ring_entry
 
 if TYPE_CHECKING:
     from headrace.schedule.build.vector import Phase
@@ -50,8 +52,9 @@ def selected(emit: Emitter, buffers: Sequence[Buffered], *loops: Index) -> Buffe
 class Slots:
     """The FIFO slots of a vector phase: one for each (channel, message type)."""
 
-    def __init__(self, units: Units, lane: str, step: int, shape: Shape, made: Step) -> None:
-        self.units, self.lane, self.step, self.shape, self.made = units, lane, step, shape, made
+    def __init__(self, phase: Phase, lane: str, step: int, made: Step) -> None:
+        self.units, self.device, self.shape = phase.units, phase.device, phase.shape
+        self.lane, self.step, self.made = lane, step, made
 
     def input(self, operand: Operand) -> Slot:
         """Return the slot of an operand's messages."""
@@ -69,11 +72,24 @@ class Slots:
             self.units.vector, self.units.writer, self.step if has_lane(found, self.lane) else 1, found.dtype
         )
 
+    def ring(self, number: int, compute: Compute) -> Slot | None:
+        """Return the slot on which a Compute passes values between cores, None if it does not."""
+        entry = ring_entry(compute)
+        if entry is None:
+            return None
+        count = self.step if self.made.is_vector[number] else 1
+        kind = self.units.vector
+        return Slot(kind, kind, count, entry.dtype, by_corelet(entry, self.device, kind))
+
     def all(self) -> list[Slot]:
         """Return every slot once."""
+        computes = enumerate(self.shape.group.computes)
+        passed = [slot for n, c in computes if (slot := self.ring(n, c)) is not None]
         reads = [*self.made.resident, *(o for p in self.made.passes for o in p.reads)]
         return list(
-            dict.fromkeys([*map(self.input, reads), *(self.output(o.value) for o in self.shape.outputs)])
+            dict.fromkeys(
+                [*map(self.input, reads), *(self.output(o.value) for o in self.shape.outputs), *passed]
+            )
         )
 
 
@@ -98,6 +114,7 @@ def compute(
         row = Row(
             phase, made, slots.step, known, lambda dim: origin.get(dim, Index(0)) + at.get(dim, Index(0))
         )
+        row.ring = Ring(phase.emit, pipe, slots)
         early, late = leaving(phase.shape, made)
 
         def send_early(values: Iterable[str]) -> None:
@@ -152,6 +169,47 @@ def write(
             phase.emit.transfer((pipe.slot(slot), slot.count), target)
 
 
+class Ring:
+    """The vector unit's side of what passes between cores."""
+
+    def __init__(self, emit: Emitter, pipe: Pipeline, slots: Slots) -> None:
+        self.emit, self.pipe, self.slots = emit, pipe, slots
+
+    def passed(self, number: int, compute: Compute, own: SSAValue) -> SSAValue:
+        """Emit a Compute of one entry "ring.NAME": send on what came last, add it to the own sum."""
+        slot, entry = self.slots.ring(number, compute), ring_entry(compute)
+        assert slot is not None and entry is not None and len(compute.body) == 2
+        combining = ring_combiner(entry, entry.dtype)
+        wide = "f32" if entry.op in ("ring.add", "ring.mul") and is_float(entry.dtype) else entry.dtype
+        send(self.emit, self.pipe, slot, own)
+        total = self._cast(own, slot.count, entry.dtype, wide)
+        for left in reversed(range(hops(entry))):
+            visitor = receive(self.emit, self.pipe, slot)
+            if left:  # the next core waits for it
+                send(self.emit, self.pipe, slot, visitor)
+            if combining is None:
+                return visitor
+            total = self._combined(combining, total, visitor, slot.count, entry.dtype, wide)
+        return self._cast(total, slot.count, wide, entry.dtype)
+
+    def _cast(self, value: SSAValue, count: int, source: str, target: str) -> SSAValue:
+        if source == target:
+            return value
+        wanted = [(count, target)]
+        return bodies.generic(
+            self.emit, [value], wanted, lambda args: [bodies.converted(self.emit, args[0], source, target)]
+        )[0]
+
+    def _combined(
+        self, name: str, total: SSAValue, other: SSAValue, count: int, dtype: str, wide: str
+    ) -> SSAValue:
+        def fill(args: list[SSAValue]) -> list[SSAValue]:
+            arrived = bodies.converted(self.emit, args[1], dtype, wide)
+            return [bodies.apply(self.emit, name, [args[0], arrived], wide)]
+
+        return bodies.generic(self.emit, [total, other], [(count, wide)], fill)[0]
+
+
 class Row:
     """One step being emitted: tensors by value name, and what is received in its passes."""
 
@@ -167,6 +225,7 @@ class Row:
         self.received: dict[Operand, SSAValue] = dict(known)
         self.values: dict[str, SSAValue] = {}
         self.lane = phase.plan.lane
+        self.ring: Ring | None = None
 
     def run(
         self,
@@ -194,6 +253,9 @@ class Row:
         """Emit the pointwise part of a Compute; rows to be reduced come in the accumulator's type."""
         elements = self.elements if self.made.is_vector[number] else 1
         operands = [self.operand(number, i, compute) for i in range(len(compute.ins))]
+        if ring_entry(compute) is not None:
+            assert self.ring is not None
+            return [self.ring.passed(number, compute, operands[0])]
         reduces = any(d.kind == "reduction" for d in compute.dims)
         if reduces and _is_plain(compute):
             return [operands[compute.body[out.result].attr] for out in compute.outs]  # type: ignore[call-overload]

@@ -266,7 +266,7 @@ def _nest(
     point = {d: (size // step if d == lane else e) for d, e in part.tile.items()}
     moving = frozenset(d for d, e in point.items() if e > 1)
     made = step_of(phase.shape, lane, step, moving, phase.device, plan.unit)
-    slots = rows.Slots(phase.units, lane, step, phase.shape, made)
+    slots = rows.Slots(phase, lane, step, made)
     loops = Loops(phase, point, lane, step)
     with emit.corelets(phase.corelets) as cl:
         loops.shared_by(cl)

@@ -35,7 +35,7 @@ def check_channels(stage: Stage, slots: dict[Any, Slot], device: Device) -> None
 def _exists(slot: Slot, device: Device) -> bool:
     if device.find_link(slot.source, slot.target) is not None:
         return True
-    return bool(slot.ring_step) and device.find_ring(slot.source, slot.target) is not None
+    return slot.is_between_cores and device.find_ring(slot.source, slot.target) is not None
 
 
 def _uses(nodes: Sequence[Node], slots: dict[Any, Slot]) -> Iterator[Use]:

@@ -19,8 +19,8 @@ DYNAMIC = -(2**63)
 class Memories:
     """The memrefs and slots defined so far; `values` are the index values of the same function."""
 
-    def __init__(self, values: Values) -> None:
-        self.values = values
+    def __init__(self, values: Values, corelets: int) -> None:
+        self.values, self.corelets = values, corelets
         self.buffers: list[Buffer] = []
         self.places: dict[Any, Place] = {}
         self.slots: dict[Any, Slot] = {}
@@ -74,13 +74,20 @@ class Memories:
 
     def _allocate(self, op: Any) -> None:
         step = op.attributes.get("headrace.ring_step")
+        listed = op.attributes.get("headrace.ring_pairs")
+        cores = [int(core) for core in listed.get_values()] if listed is not None else []
+        pairs = list(zip(cores[::2], cores[1::2], strict=True))
+        share = len(pairs) // self.corelets
+        by_corelet = tuple(tuple(pairs[k : k + share]) for k in range(0, len(pairs), share or 1))
         for result in op.results:
             kind = result.type
             ends = [end.data if hasattr(end, "data") else str(end) for end in (kind.src, kind.dest)]
             count = int(kind.num.data)
             ring = int(step.value.data) if step is not None else 0
             shape = _message_shape(result)
-            self.slots[result] = Slot(ends[0], ends[1], str(kind.element_type), count, ring, shape)
+            self.slots[result] = Slot(
+                ends[0], ends[1], str(kind.element_type), count, ring, shape, by_corelet
+            )
 
     def slot(self, value: Any) -> Slot | None:
         """Return the channel end a value is, or None."""

@@ -79,7 +79,7 @@ class _Reader:
         self.corelet: Number = collapse(tuple(range(device.corelets)) * len(self.cores))
         self.values: Values = {}
         self.loops: dict[Any, Loop] = {}
-        self.memories = memories.Memories(self.values)
+        self.memories = memories.Memories(self.values, device.corelets)
         self.pipelines = 0
         self.names = 0
 

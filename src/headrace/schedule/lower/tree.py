@@ -75,7 +75,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Slot:
-    """One end of a channel between two unit kinds; `ring_step` leads to the same unit of another core.
+    """One end of a channel between two unit kinds; `ring_step` leads to the same unit of another core, as do
+    the pairs of cores (sender, receiver) that `ring` lists for every corelet.
 
     `shape` is the shape the computing end gives a message, without extents of 1; empty if none does.
     """
@@ -86,6 +87,12 @@ class Slot:
     elements: int
     ring_step: int = 0
     shape: tuple[int, ...] = ()
+    ring: tuple[tuple[tuple[int, int], ...], ...] = ()
+
+    @property
+    def is_between_cores(self) -> bool:
+        """Whether it leads to another core."""
+        return bool(self.ring_step or self.ring)
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,17 @@ Handler = Callable[[State, Operation], Sequence[Binding]]
 
 
 def evaluate(
-    module: ModuleOp, function: FuncOp, coordinates: np.ndarray, bindings: Mapping[str, Constant | Integer]
+    module: ModuleOp,
+    function: FuncOp,
+    coordinates: np.ndarray,
+    bindings: Mapping[str, Constant | Integer],
+    ring_cores: int = 0,
 ) -> State:
     """The state after the function ran for the tiles with these grid coordinates (one row a tile).
 
     Split: the tiles do not all do the same.
     """
-    state = State(module, coordinates, grid(function))
+    state = State(module, coordinates, grid(function), ring_cores)
     block = function.body.block
     for k, argument in enumerate(block.args):
         state.env[argument] = bindings[argument_name(function, k)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count, product
 
@@ -32,6 +32,7 @@ from headrace.schedule.model.tidy.pieces import Piece
 from headrace.schedule.model.tidy.rounds import core_classes
 from headrace.schedule.model.tidy.sequence import in_sequence
 from headrace.schedule.model.work.total import work_of
+from headrace.schedule.ring import is_parted, ring_cores
 
 
 def model(
@@ -39,16 +40,22 @@ def model(
     device: Device,
     scalars: Mapping[str, float | int] | None = None,
     function: str | None = None,
+    without: Collection[str] = (),
 ) -> TileGraph:
     """The TileGraph of a function, or of all that a module runs, on the cores of `device`.
 
     `scalars` gives arguments that are no addresses their values, by name without the percent sign; the
-    function's `headrace.example` stands in for those not given. HeadraceError carries everything that cannot
-    be scheduled.
+    function's `headrace.example` stands in for those not given. With "ring" in `without`, values between
+    tiles pass through device memory. HeadraceError carries everything that cannot be scheduled.
     """
     name, runs = launch(module, function, scalars or {})
-    kernels = [_kernel(module, run, device.cores) for run in runs]
-    classes = _finished(in_sequence([k.classes for k in kernels]))
+    ring = 0 if "ring" in without else ring_cores(device)
+    kernels = [_kernel(module, run, device.cores, ring) for run in runs]
+    joined = in_sequence([k.classes for k in kernels])
+    if ring and any(map(is_parted, joined)):  # kernels that part the cores of a ring part its messages
+        kernels = [_kernel(module, run, device.cores, 0) for run in runs]
+        joined = in_sequence([k.classes for k in kernels])
+    classes = _finished(joined)
     scratch = {name: arg for k in kernels for name, arg in k.scratch.items()}
     args = (*memory_arguments(module, function, scalars or {}), *scratch.values())
     return TileGraph(name, grid(runs[0].kernel), args, classes, work_of(classes, scratch))
@@ -62,10 +69,10 @@ class _Kernel:
     scratch: Mapping[str, Arg]
 
 
-def _kernel(module: ModuleOp, run: KernelRun, cores: int) -> _Kernel:
+def _kernel(module: ModuleOp, run: KernelRun, cores: int, ring: int) -> _Kernel:
     tiles = grid(run.kernel)
     coordinates = np.array([c[::-1] for c in product(*(range(n) for n in reversed(tiles)))], np.int64)
-    pieces = _pieces(module, run.kernel, coordinates, run.bindings)
+    pieces = _pieces(module, run.kernel, coordinates, run.bindings, ring)
     lost = missed(list(pieces))
     if lost:
         raise HeadraceError(lost)
@@ -76,7 +83,11 @@ def _kernel(module: ModuleOp, run: KernelRun, cores: int) -> _Kernel:
 
 
 def _pieces(
-    module: ModuleOp, function: FuncOp, coordinates: np.ndarray, bound: Mapping[str, Constant | Integer]
+    module: ModuleOp,
+    function: FuncOp,
+    coordinates: np.ndarray,
+    bound: Mapping[str, Constant | Integer],
+    ring: int,
 ) -> dict[Piece, State]:
     """The function evaluated group by group, groups parted wherever their tiles do not do the same."""
     groups = [np.arange(len(coordinates))]
@@ -85,7 +96,7 @@ def _pieces(
     while groups:
         tiles = groups.pop(0)
         try:
-            state = evaluate(module, function, coordinates[tiles], bound)
+            state = evaluate(module, function, coordinates[tiles], bound, ring)
         except Split as parting:
             keys = np.broadcast_to(parting.keys, tiles.shape)
             groups = [tiles[keys == key] for key in np.unique(keys)] + groups

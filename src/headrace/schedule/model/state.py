@@ -110,6 +110,10 @@ class Future:
     key: str
     names: tuple[str, ...]
     kinds: tuple[tuple[tuple[int, ...], str], ...]
+    pairs: tuple[tuple[int, int], ...] = ()
+    """If the values pass over a ring: the cores that send and those that receive."""
+    values: tuple[AnyTensor, ...] = ()
+    """If they do: the values of the tiles themselves."""
 
 
 Binding = Integer | Constant | Tensor | Filled | MemoryView | Tile | Future | Undelivered | Unknown
@@ -141,6 +145,8 @@ class State:
     """One row a tile, one column a grid dim."""
     grid: tuple[int, ...] = ()
     """The extent of every grid dim."""
+    ring_cores: int = 0
+    """How many cores a ring joins; 0: values between tiles pass through device memory."""
     env: dict[SSAValue, Binding] = field(default_factory=dict)
     ranges: dict[str, tuple[nm.Const, nm.Const]] = field(default_factory=dict)
     values: dict[str, Value] = field(default_factory=dict)

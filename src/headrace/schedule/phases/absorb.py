@@ -16,6 +16,7 @@ from headrace.arch.classes import op_class
 from headrace.schedule.graph import Access, Compute, Value
 from headrace.schedule.phases.bodyops import priced_entries
 from headrace.schedule.phases.fuse import Group, renamed, unified
+from headrace.schedule.ring import ring_entry
 
 ISSUES = {"function": 4, "divide": 4, "special": 8}
 """Issues of the classes that cost more than one, for the budget only."""
@@ -99,7 +100,11 @@ def _clone(producer: Compute, access: Access, group: Group, known: Known) -> Com
 
 def is_pointwise(compute: Compute) -> bool:
     """Return whether a Compute makes one value, element by element."""
-    is_plain = compute.contraction is None and all(d.kind == "parallel" for d in compute.dims)
+    is_plain = (
+        compute.contraction is None
+        and ring_entry(compute) is None
+        and all(d.kind == "parallel" for d in compute.dims)
+    )
     return is_plain and len(compute.outs) == 1 and compute.outs[0].combiner is None
 
 

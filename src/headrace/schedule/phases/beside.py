@@ -17,6 +17,7 @@ from headrace.schedule.phases.passes import step_of
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.phases.straight import is_straight
 from headrace.schedule.plan import PhasePlan
+from headrace.schedule.ring import ring_entry
 from headrace.schedule.units import units
 
 
@@ -94,6 +95,8 @@ def _is_host(host: PhasePlan, products: Shape, device: Device) -> bool:
 
 def _is_guest(guest: PhasePlan, rows: Shape) -> bool:
     if guest.kind != "vector" or guest.chunk or is_straight(rows) or len(rows.extents) != 2:
+        return False
+    if any(ring_entry(c) is not None for c in rows.group.computes):
         return False
     return guest.lane in rows.extents and all(o.storage.kind == "lx" for o in (*rows.inputs, *rows.outputs))
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Linear, Scalar
+from headrace.schedule.phases.combiners import ring_combiner
+from headrace.schedule.ring import hops, is_ring
 
 
 def priced_entries(body: Sequence[Scalar]) -> Iterator[tuple[str, str]]:
@@ -14,6 +16,10 @@ def priced_entries(body: Sequence[Scalar]) -> Iterator[tuple[str, str]]:
         if entry.op in ("in", "const", "index"):
             continue
         dtypes = [entry.dtype, *(body[a].dtype for a in entry.args)]
+        if is_ring(entry):
+            combining = ring_combiner(entry, entry.dtype)
+            yield from [(combining, entry.dtype)] * hops(entry) if combining is not None else []
+            continue
         yield entry.op, max(dtypes, key=itemsize)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from headrace.numbers.dtypes import is_float
 from headrace.schedule.graph import Access, Compute, Out, Scalar, Value
+from headrace.schedule.ring import PASS, PREFIX
 
 COMBINE = {
     ("add", True): "arith.addf", ("add", False): "arith.addi",
@@ -15,6 +16,11 @@ COMBINE = {
     ("or", False): "arith.ori", ("and", False): "arith.andi",
 }  # fmt: skip
 """The op that combines two partial results, by (combiner, whether the type is a float)."""
+
+
+def ring_combiner(entry: Scalar, dtype: str) -> str | None:
+    """Return the op that combines what arrives from other cores, None if it is only passed on."""
+    return None if entry.op == PASS else COMBINE[entry.op.removeprefix(PREFIX), is_float(dtype)]
 
 
 def without_single_reductions(compute: Compute, values: dict[str, Value]) -> Compute:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from headrace.schedule.graph import Access, Axis, Compute, Contraction, Dim, Scalar
 from headrace.schedule.phases.bodyops import coordinate
+from headrace.schedule.ring import ring_entry
 
 Kind = Literal["vector", "column", "contract"]
 
@@ -142,7 +143,11 @@ def joined(group: Group, compute: Compute, reduction_kind: Kind) -> Group | None
     extents = dict(group.extents) | {d.name: d.extent for d in mine.dims}
     reduced = frozenset(d.name for d in mine.dims if d.kind == "reduction")
     if group.kind == "contract":
-        is_epilogue = not reduced and {d.name for d in mine.dims} == group.dims - group.reduced
+        is_epilogue = (
+            not reduced
+            and ring_entry(compute) is None
+            and {d.name for d in mine.dims} == group.dims - group.reduced
+        )
         return replace(group, computes=(*group.computes, mine)) if is_epilogue else None
     if group.reduced and reduced and reduced != group.reduced:
         return None
@@ -157,6 +162,9 @@ def _is_sound(group: Group) -> bool:
     """Every Compute whose result may leave covers all dims but the lanes; a column reduction ends its
     group.
     """
+    rings = [c for c in group.computes if ring_entry(c) is not None]
+    if rings and (group.reduced or any({d.name for d in c.dims} != group.dims for c in rings)):
+        return False  # messages would be sent in every pass over a row, or again for every row
     leaving = [c for c in group.computes if c.outs[0].value not in group.local]
     missing = {group.dims - {d.name for d in c.dims} for c in leaving} - {frozenset()}
     if len(missing) > 1 or (missing and group.reduced and missing != {group.reduced}):

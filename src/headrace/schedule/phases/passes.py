@@ -17,6 +17,7 @@ from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.graph import Compute, Out
 from headrace.schedule.phases.bodyops import priced_entries
 from headrace.schedule.phases.shape import Operand, Shape
+from headrace.schedule.ring import message_cycles, ring_entry
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,11 @@ def cost(shape: Shape, step: Step, lane: str, elements: int, device: Device, uni
     for one in step.passes:
         for c in one.computes:
             ops += compute_ops(shape.group.computes[c], elements if step.is_vector[c] else 1, device, unit)
-    return step_cycles(ops, ports, device, unit)
+    waited = 0.0
+    for c, compute in enumerate(shape.group.computes):
+        if (entry := ring_entry(compute)) is not None:
+            waited += message_cycles(entry, elements if step.is_vector[c] else 1, device, unit)
+    return step_cycles(ops, ports, device, unit) + waited
 
 
 def compute_ops(compute: Compute, elements: int, device: Device, unit: str) -> list[StepOp]:

@@ -110,9 +110,8 @@ def phase_cycles(
     wait = device.cycles(device.memory("global").latency_ns) + 2 * device.signal_cycles
     issue = {"in": setup * traffic.loads + (setup + wait) * traffic.gathers, "out": setup * traffic.stores}
     through, moved = sum(parts.values()) / tiles, every["ddr"] / tiles
-    alone = (replace(traffic, written=0.0, written_alone=0.0), replace(traffic, read=0.0, read_alone=0.0))
     last = through + sum(issue.values()) + 2 * wait
-    last += max(moved, sum(memory_cycles(way, device) for way in alone) / tiles)
+    last += max(moved, apart_cycles(traffic, device) / tiles)
     if plan.copies.get("in", 1) > 1 or trips == 1:
         rounds = [(n + wait + moved + through) / plan.copies.get(k, 1) for k, n in issue.items()]
         total = last + (tiles - 1) * max(max(every.values()) / tiles, *issue.values(), *rounds)
@@ -158,3 +157,11 @@ def rates(device: Device) -> Rates:
 def memory_cycles(traffic: Traffic, device: Device) -> float:
     """Return the cycles device memory needs for the traffic."""
     return rates(device).cycles(traffic.read, traffic.written, traffic.read_alone, traffic.written_alone)
+
+
+def apart_cycles(traffic: Traffic, device: Device) -> float:
+    """Return the cycles device memory needs when all writes come after all reads."""
+    rate = rates(device)
+    turned = traffic.written * rate.write + rate.turnaround * min(traffic.read, traffic.written)
+    reads = max(traffic.read * rate.read, traffic.read_alone * rate.loader)
+    return reads + max(turned, traffic.written_alone * rate.storer)

@@ -30,7 +30,7 @@ from headrace.schedule.search.strips import choices, scratch_cycles
 from headrace.schedule.search.timeline import strip_cycles
 from headrace.schedule.search.vector import Limits, describe
 
-OPTIMISATIONS = ("fusion", "double-buffering", "multicast", "residency", "retiling", "pacing")
+OPTIMISATIONS = ("fusion", "double-buffering", "multicast", "residency", "retiling", "pacing", "ring")
 """Names `without` may hold that concern this room; others are read elsewhere."""
 
 

@@ -15,6 +15,7 @@ from headrace.schedule.phases.passes import cost, has_lane, point_dims, row_byte
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.phases.straight import is_straight
 from headrace.schedule.plan import PhasePlan
+from headrace.schedule.ring import message_bytes, ring_entry
 from headrace.schedule.search.pricing import Traffic, phase_cycles, rounded
 from headrace.schedule.units import units
 
@@ -78,8 +79,15 @@ def step_size(shape: Shape, lane: str, device: Device) -> int:
     grain = max([grain, *(unit.lanes.get(o.dtype, 1) for o in shape.inputs)])
     each = sum(itemsize(o.dtype) for o in (*shape.inputs, *shape.outputs) if has_lane(o, lane)) or 1
     room = unit.registers_bytes or 16384
-    most = max(grain, room // each // grain * grain)
+    most = min(max(grain, room // each // grain * grain), _message_lanes(shape, device))
     return extent if extent <= most else even_step(extent, most, grain)
+
+
+def _message_lanes(shape: Shape, device: Device) -> int:
+    """Return the lanes of which a message between cores may be made."""
+    passed = [s for c in shape.group.computes if (s := ring_entry(c)) is not None]
+    most = message_bytes(device, units(device).vector) if passed else None
+    return 1 << 60 if most is None else most // max(itemsize(s.dtype) for s in passed)
 
 
 def even_step(extent: int, most: int, grain: int) -> int:

@@ -98,23 +98,32 @@ class ProgramValues:
         step = 1 if self.is_corelet_unit else self.corelets
         return list(number[::step])
 
-    def peer(self, kind: str, shift: int = 0, ring: int = 0, corelet: int | None = None) -> SSAValue:
+    def peer(
+        self,
+        kind: str,
+        shift: int = 0,
+        ring: int = 0,
+        corelet: int | None = None,
+        pairs: tuple[tuple[tuple[int, int], ...], ...] = (),
+    ) -> SSAValue:
         """Return the handle of the unit this one talks to.
 
         That is the unit of the same core (`ring` cores further on in the class, the last followed by the
-        first) and of the same corelet, `shift` corelets further on; a unit of the core names the `corelet`
-        it means.
+        first; or of the core that the `pairs` of its corelet name) and of the same corelet, `shift` corelets
+        further on; a unit of the core names the `corelet` it means.
         """
-        key = ("peer", kind, shift, ring, corelet)
+        key = ("peer", kind, shift, ring, corelet, pairs)
         if key in self._handles:
             return self._handles[key]
         per_corelet = self.function.device.unit(kind).per == "corelet"
         cores = list(dict.fromkeys(core for core, _ in self.instances))
         following = {core: cores[(k + ring) % len(cores)] for k, core in enumerate(cores)}
+        named = [dict(each) for each in pairs]
         handles = []
         for core, own in self.instances:
             other = (own + shift) % self.corelets if corelet is None else corelet
-            handles.append(self.function.unit(kind, (following[core], other if per_corelet else 0)))
+            there = named[own][core] if named else following[core]
+            handles.append(self.function.unit(kind, (there, other if per_corelet else 0)))
         hint = kind.lower() + (f"_{corelet}" if corelet is not None else "") + (f"_{shift}" if shift else "")
         found = self._handles[key] = self.mapped(handles, hint)
         return found

@@ -38,12 +38,13 @@ class ComputeProgram:
         if op.name == "ktdf.read_from_fifo":
             slot = self.slots[op.fifo_slot]
             shape, dtype = tensor_shape(op.result.type)
-            peer = self.program.peer(slot.source, ring=-slot.ring_step)
+            back = tuple(tuple((b, a) for a, b in pairs) for pairs in slot.ring)
+            peer = self.program.peer(slot.source, ring=-slot.ring_step, pairs=back)
             received = make("dataflow.receive", [peer], [vector(dtype, shape)])
             self.step.values[op.result] = Lanes(self.program.emit(received).results[0], shape, dtype)
         elif op.name == "ktdf.write_to_fifo":
             slot = self.slots[op.fifo_slot]
-            peer = self.program.peer(slot.target, ring=slot.ring_step)
+            peer = self.program.peer(slot.target, ring=slot.ring_step, pairs=slot.ring)
             way = {} if not slot.ring_step else {"dir": _direction(slot.ring_step)}
             self.program.emit(make("dataflow.send", [peer, self.step.lanes(op.data).ssa], (), way))
         else:

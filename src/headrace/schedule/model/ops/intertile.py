@@ -1,15 +1,18 @@
 """Values between tiles: a producer stores its value to a message buffer, consumers load it from there.
 
-Every produce op has a buffer with a place for each tile. A handover tells the consumers when the values are
-there, another one the producers when they may store over them (in a loop). A reduction of several partial
-values by one associative op is one nest over the producers; any other combiner is applied one by one, in
-the order of the tiles.
+Where a ring joins the vector units and every tile has a core of its own, reductions over all tiles of a group
+and values that each go to one other tile pass from core to core instead (`rings.py`).
+
+Every other produce op has a buffer with a place for each tile. A handover tells the consumers when the
+values are there, another one the producers when they may store over them (in a loop). A reduction of several
+partial values by one associative op is one nest over the producers; any other combiner is applied one by
+one, in the order of the tiles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -28,24 +31,13 @@ from headrace.schedule.model.attributes import dtype_of
 from headrace.schedule.model.bodies.body import Body, linear
 from headrace.schedule.model.bodies.combiners import COMMUTATIVE, identity
 from headrace.schedule.model.ops.layout import reshape
+from headrace.schedule.model.ops.rings import Routes, passed, ring_pairs
 from headrace.schedule.model.state import Binding, Future, Refused, Split, State, Undelivered
 from headrace.schedule.model.tensors import AnyTensor, Integer, plain_number, whole
+from headrace.schedule.ring import PASS, PREFIX
 
 Run = Callable[[State, Block], None]
 NO_GROUP = -1
-
-
-@dataclass(frozen=True)
-class Routes:
-    """Who sends to whom: the group a tile produces for, and the tiles whose values a tile consumes."""
-
-    group: dict[int, int]
-    sources: dict[int, tuple[int, ...]]
-
-    @property
-    def pairs(self) -> tuple[tuple[int, int], ...]:
-        """(producer, consumer) of all values that another tile consumes."""
-        return tuple((a, b) for b, each in sorted(self.sources.items()) for a in each if a != b)
 
 
 def produce(state: State, op: Any, run: Run) -> list[Binding]:
@@ -59,6 +51,13 @@ def produce(state: State, op: Any, run: Run) -> list[Binding]:
     names = tuple(f"message{key.replace('.', '_')}_{k}" for k in range(len(kinds)))
     future = Future(key, names, tuple((tuple(t.get_shape()), dtype_of(t)) for t in kinds))
     tiles = state.tiles
+    combiner = _combiner(delivery) if delivery.name == "ktdp.inter_tile_reduce" else None
+    pairs = ring_pairs(state, delivery, future, routes, combiner)
+    if pairs is not None:
+        state.env[op.region.block.args[0]] = _group(routes, tiles)
+        run(state, op.region.block)
+        values = tuple(state.tensor(v) for v in op.region.block.last_op.operands)
+        return [replace(future, pairs=pairs, values=values)]
     for name, (shape, dtype) in zip(names, future.kinds, strict=True):
         state.scratch[name] = Arg(name, dtype, (tiles_of(op), *shape), "scratch")
     if state.ranges:
@@ -69,7 +68,7 @@ def produce(state: State, op: Any, run: Run) -> list[Binding]:
         if (groups != NO_GROUP).any():
             raise Split(groups == NO_GROUP)
         return [future]
-    state.env[op.region.block.args[0]] = Integer(nm.number(groups), "index")
+    state.env[op.region.block.args[0]] = _group(routes, tiles)
     run(state, op.region.block)
     for k, value in enumerate(op.region.block.last_op.operands):
         tensor = state.tensor(value)
@@ -82,7 +81,11 @@ def produce(state: State, op: Any, run: Run) -> list[Binding]:
 
 def consume(state: State, op: Any) -> list[Binding]:
     """The values of the one producer of this tile."""
-    parts = _deliver(state, op, _future(state, op.future))
+    future = _future(state, op.future)
+    if future.pairs:
+        values = [passed(state, op, future, k, PASS) for k in range(len(future.values))]
+        return [_shaped(state, t, r, op) for t, r in zip(values, op.results, strict=True)]
+    parts = _deliver(state, op, future)
     if parts is None:
         return [Undelivered()] * len(op.results)
     if len(parts) != 1:
@@ -99,6 +102,8 @@ def reduce(state: State, op: Any, run: Run) -> list[Binding]:
         raise Refused("several futures in one delivery are not supported", "produce all values in one future")
     future = _future(state, op.futures[0])
     combiner = _combiner(op)
+    if future.pairs:
+        return [_shaped(state, passed(state, op, future, 0, PREFIX + str(combiner)), op.results[0], op)]
     if combiner is not None:
         return _nest(state, op, future, combiner)
     parts = _deliver(state, op, future)
@@ -271,6 +276,11 @@ def _ordinal(op: Operation) -> int:
     module = op.get_toplevel_object()
     assert isinstance(module, Operation)
     return [o for o in module.walk() if o.name == op.name].index(op)
+
+
+def _group(routes: Routes, tiles: np.ndarray) -> Integer:
+    """The number of the group each tile produces for."""
+    return Integer(nm.number(np.array([routes.group[int(t)] for t in tiles])), "index")
 
 
 def _future(state: State, ssa: Any) -> Future:

@@ -10,6 +10,7 @@ from headrace.arch.cost import op_class
 from headrace.schedule.graph import Access, Axis, Compute, Dim, Loop, Out, Scalar, Statement, Value
 from headrace.schedule.model.bodies.body import pruned
 from headrace.schedule.model.statements import coordinate, input_number, renamed
+from headrace.schedule.ring import is_ring
 
 _COSTLY = ("divide", "function", "special")
 _LEAVES = ("in", "const", "index")
@@ -50,7 +51,7 @@ def _repeated(c: Compute) -> int | None:
     dims, extents = dims_of(c), {d.name: d.extent for d in c.dims}
     costly: list[bool] = []
     for s in c.body:
-        own = s.op not in _LEAVES and op_class(s.op, where=s.where) in _COSTLY
+        own = s.op not in _LEAVES and not is_ring(s) and op_class(s.op, where=s.where) in _COSTLY
         costly.append(own or any(costly[a] for a in s.args))
     for position, s in enumerate(c.body):
         if s.op in _LEAVES:

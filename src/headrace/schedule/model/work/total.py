@@ -13,6 +13,7 @@ from headrace.schedule.model.statements import coordinate, everything, input_num
 from headrace.schedule.model.work.footprint import Footprint
 from headrace.schedule.model.work.masks import Mask, live_points, masks
 from headrace.schedule.model.work.points import Points, walk
+from headrace.schedule.ring import PASS, hops, is_ring
 
 Key = tuple[str, str]
 
@@ -66,12 +67,22 @@ def _count(s: Compute, points: Points, lane_ops: Counter[Key], numbers: dict[obj
         keys.append((numbers.setdefault(expression, len(numbers)), dims))
         if entry.op in ("in", "const", "index") or not is_new:
             continue
+        if is_ring(entry):
+            _count_ring(entry, prod(extents[d] for d in dims) * len(points), lane_ops)
+            continue
         kind = op_class(entry.op, where=entry.where)
         if kind != FREE:
             lane_ops[kind, _widest(s.body, entry)] += prod(extents[d] for d in dims) * len(points)
     for out in s.outs:
         if out.combiner is not None:
             lane_ops[_combining(s, out)] += _combined(s, out, keys[out.result][1]) * len(points)
+
+
+def _count_ring(entry: Scalar, points: int, lane_ops: Counter[Key]) -> None:
+    """Add what a core combines of the values of other cores; to pass them on is no operation."""
+    if entry.op != PASS:
+        kind = "arith" if is_float(entry.dtype) else "integer"
+        lane_ops[kind, entry.dtype] += hops(entry) * points
 
 
 def _expression(

@@ -1,0 +1,118 @@
+"""Values that pass from core to core between vector units: entries "ring.NAME" of a body.
+
+`attr` of such an entry lists the pairs (core that sends, core that receives); they close to cycles of equal
+length. "ring.pass" is the value of the core before; "ring.add", "ring.max" and so on combine the values of
+the whole cycle: every core sends on what came last and adds it to its own sum. An entry stands alone in its
+Compute, on an input as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from headrace.arch.device import Device, Ring
+from headrace.arch.routes import vector_unit
+from headrace.numbers.dtypes import itemsize
+from headrace.schedule.graph import Compute, CoreClass, Loop, Scalar, Statement
+
+PREFIX = "ring."
+PASS = "ring.pass"
+Pairs = tuple[tuple[int, int], ...]
+
+
+def ring_cores(device: Device) -> int:
+    """Return how many cores a ring joins by the vector units of all corelets: all of the device's, or 0."""
+    unit = vector_unit(device)
+    if unit is None or any(device.find_ring(unit.kind, unit.kind, c) is None for c in range(device.corelets)):
+        return 0
+    return device.cores
+
+
+def is_ring(entry: Scalar) -> bool:
+    """Return whether an entry passes values between cores."""
+    return entry.op.startswith(PREFIX)
+
+
+def ring_entry(compute: Compute) -> Scalar | None:
+    """Return the entry by which a Compute passes values between cores, None if it does not."""
+    return next((s for s in compute.body if is_ring(s)), None)
+
+
+def is_parted(part: CoreClass) -> bool:
+    """Return whether cores of a class exchange values with cores outside of it, or in loops that do not run
+    equally often on all.
+    """
+    return any(not ok for ok in _whole(part.body, set(part.cores)))
+
+
+def _whole(body: Iterable[Statement], cores: set[int]) -> Iterator[bool]:
+    for statement in body:
+        if isinstance(statement, Loop):
+            found = list(_whole(statement.body, cores))
+            trip = statement.trip
+            is_even = isinstance(trip, int) or len(set(trip.values)) == 1
+            yield all(found) and (is_even or not found)
+        elif isinstance(statement, Compute) and (entry := ring_entry(statement)) is not None:
+            yield all((a in cores) == (b in cores) for a, b in pairs_of(entry))
+
+
+def pairs_of(entry: Scalar) -> Pairs:
+    """Return the pairs (core that sends, core that receives) of an entry."""
+    assert isinstance(entry.attr, tuple)
+    return entry.attr
+
+
+def by_corelet(entry: Scalar, device: Device, kind: str) -> tuple[Pairs, ...]:
+    """Return the pairs for every corelet: those of the entry, backwards where values of all are combined and
+    the ring of the corelet leads the other way round.
+    """
+    pairs = pairs_of(entry)
+    found = []
+    for corelet in range(device.corelets):
+        ring = device.find_ring(kind, kind, corelet)
+        ways = [pairs] if entry.op == PASS else [pairs, tuple((b, a) for a, b in pairs)]
+
+        def way_round(way: Pairs, ring: Ring | None = ring) -> int:
+            return sum(ring.distance(a, b, device.cores)[0] for a, b in way) if ring is not None else 0
+
+        found.append(min(ways, key=way_round))
+    return tuple(found)
+
+
+def hops(entry: Scalar) -> int:
+    """Return how often every core sends: once, or once less than the cycle has cores."""
+    if entry.op == PASS:
+        return 1
+    following = dict(pairs_of(entry))
+    first = core = next(iter(following))
+    count = 0
+    while (core := following[core]) != first:
+        count += 1
+    return count
+
+
+def message_bytes(device: Device, kind: str) -> int | None:
+    """Return the most bytes one message on the ring may have, None if there is no limit: all cores send
+    before they receive, so a message has to fit the queue.
+    """
+    ring = device.find_ring(kind, kind)
+    return ring.inject.capacity_bytes if ring is not None else None
+
+
+def message_cycles(entry: Scalar, elements: int, device: Device, kind: str) -> float:
+    """Return the cycles a unit waits for the messages of an entry; the longest way of a cycle lies once on
+    the way of every value.
+    """
+    found = 0.0
+    for corelet, pairs in enumerate(by_corelet(entry, device, kind)):
+        ring = device.find_ring(kind, kind, corelet)
+        if ring is None:
+            continue
+        rate = min((x.bandwidth for x in (ring.inject, ring.eject) if x.bandwidth), default=1 << 30)
+        ways = sorted(ring.distance(a, b, device.cores)[0] for a, b in pairs)
+        distance = ways[-1] + (hops(entry) - 1) * ways[0]
+        each = (
+            ring.inject.latency_cycles + ring.eject.latency_cycles + elements * itemsize(entry.dtype) / rate
+        )
+        found = max(found, hops(entry) * each + distance * ring.hops[0].latency_cycles)
+    return found

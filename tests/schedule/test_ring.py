@@ -1,0 +1,88 @@
+"""Values between tiles that pass over the ring of the vector units."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from headrace.arch.presets import device
+from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.text import parse
+from headrace.numbers.dtypes import numpy_dtype
+from headrace.runtime.kernel import Kernel
+from headrace.schedule.graph import Handover
+from headrace.schedule.model import model
+from headrace.schedule.model.statements import everything
+from tests.schedule.exchanges import copy_of, exchange
+
+GROUPS = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}
+
+
+def handovers(text: str, name: str = "spyre", without: tuple[str, ...] = ()) -> int:
+    graph = model(parse(text), device(name), without=without)
+    return sum(isinstance(s, Handover) for c in graph.classes for s in everything(c.body))
+
+
+@pytest.mark.parametrize(
+    "tiles, size, rows, columns, dtype, combiner",
+    [(8, 8, 1, 64, "f32", "add"), (6, 3, 5, 300, "f16", "add"), (4, 2, 3, 1, "f32", "max"),
+     (32, 32, 2, 40, "f16", "add"), (4, 4, 2, 130, "i32", "min"), (8, 2, 4, 96, "f32", "mul")],
+)  # fmt: skip
+def test_a_reduction_over_groups_of_tiles_goes_round_the_ring(tiles, size, rows, columns, dtype, combiner):
+    text = exchange(tiles, rows, columns, dtype, size=size, combiner=combiner)
+    assert not handovers(text) and handovers(text, without=("ring",)) and handovers(text, "tiny")
+    program = Kernel(text).compile("spyre")
+    program.require_legal()
+    x = values(tiles, rows, columns, dtype)
+    run = program.run(x=x)
+    wide = x.astype(np.float64 if dtype != "i32" else np.int64).reshape(tiles // size, size, rows, columns)
+    want = GROUPS[combiner].reduce(wide, axis=1, keepdims=True).repeat(size, 1).reshape(x.shape)
+    step = {"f32": 2e-6, "f16": 1e-3, "i32": 0}[dtype]
+    assert np.allclose(run.outputs["y"].astype(wide.dtype), want, rtol=step, atol=step * np.abs(wide).max())
+    assert run.cycles < Kernel(text).compile("spyre", without=["ring"]).run(x=x).cycles
+
+
+def values(tiles: int, rows: int, columns: int, dtype: str) -> np.ndarray:
+    rng = np.random.default_rng(tiles + columns)
+    if dtype == "i32":
+        return rng.integers(-1000, 1000, (tiles, rows, columns)).astype(np.int32)
+    return rng.standard_normal((tiles, rows, columns)).astype(numpy_dtype(dtype))
+
+
+@pytest.mark.parametrize("tiles, shift", [(8, 7), (5, 2), (32, 16)])
+def test_a_value_for_one_other_tile_goes_over_the_ring(tiles, shift):
+    text = exchange(tiles, 3, 70, "f32", shift=shift)
+    assert not handovers(text) and handovers(text, without=("ring",))
+    program = Kernel(text).compile("spyre")
+    program.require_legal()
+    x = values(tiles, 3, 70, "f32")
+    np.testing.assert_array_equal(program.run(x=x).outputs["y"], np.roll(x, -shift, 0))
+
+
+def test_messages_are_shorter_than_the_queue_of_the_ring():
+    plan = Kernel(exchange(4, 3, 1000, "f32", size=4)).compile("spyre").plan
+    assert all(p["step"] * 4 <= 512 for p in plan["classes"][0]["phases"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [exchange(64, 1, 64, "f32", size=4), exchange(8, 1, 64, "f32", size=4, first_only=True),
+     exchange(8, 1, 64, "f32", size=8, more=copy_of(4, 1, 64, "f32")), exchange(4, 1, 64, "f64", size=4)],
+    ids=["more tiles than cores", "one consumer a group", "another kernel on some cores", "type not carried"],
+)  # fmt: skip
+def test_what_not_all_cores_do_alike_passes_through_device_memory(text):
+    assert handovers(text)
+
+
+def test_tiles_that_meet_unequally_often_are_told_so_with_a_ring_too():
+    with pytest.raises(HeadraceError, match="waits for ever"):
+        handovers(exchange(4, 1, 64, "f32", size=4, loop="%tile"))
+
+
+def test_tiles_in_a_loop_exchange_in_every_iteration():
+    text = exchange(4, 2, 64, "f32", size=4, loop="%c3")
+    program = Kernel(text).compile("spyre")
+    program.require_legal()
+    x = values(4, 2, 64, "f32")
+    want = np.broadcast_to(x.sum(0), x.shape)
+    np.testing.assert_allclose(program.run(x=x).outputs["y"], want, rtol=1e-5, atol=1e-5)
