@@ -69,7 +69,7 @@ def _execution() -> list[dict[str, Any]]:
     from headrace.machine.execute.tape.program import COLUMNS, MOST_VALUE_BYTES
     from headrace.machine.execute.tape.vm import play
 
-    play(np.zeros((0, COLUMNS), np.int64), np.zeros(1, np.int64))  # compiled before memory is measured
+    play(np.zeros((0, COLUMNS), np.int64), np.zeros(1, np.int64), 0)  # compiled before memory is measured
     found, ratios = [], []
     for label, chain, eager, target in _cases():
         ours, theirs, data, extra = _side_by_side(chain, eager)

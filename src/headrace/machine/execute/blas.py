@@ -85,6 +85,15 @@ def _sgemm() -> Any:
     return None
 
 
+@cache
+def product_address() -> int | None:
+    """Where `cblas_sgemm` with 64-bit integers lies, for compiled code; None where there is none."""
+    run = _sgemm()
+    if run is None or run.argtypes[3] is not ctypes.c_int64:
+        return None
+    return ctypes.cast(run, ctypes.c_void_p).value
+
+
 # ---- threads -----------------------------------------------------------------------------------------------
 def _paths() -> list[Path]:
     return sorted((Path(np.__file__).parent.parent / "numpy.libs").glob("libscipy_openblas*"))

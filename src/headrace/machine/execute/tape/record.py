@@ -277,7 +277,10 @@ class Recorder:
         kernel: Kernel | None = None,
         key: Any = None,
     ) -> Array:
-        """Writes down one op; with a `key`, an earlier one on the same bytes serves again."""
+        """Writes down one op; with a `key`, an earlier one on the same bytes serves again.
+
+        What an element-wise op gives along an axis that repeats the same bytes is computed once.
+        """
         may_split = function == "move" or key is not None
         target = self.view(out)
         found = [self.resolve(self.view(x), may_split, target) for x in inputs]
@@ -285,19 +288,30 @@ class Recorder:
             raise NotRecordable
         views = tuple(v for v, _ in found)
         needs = tuple({op for _, ops in found for op in ops})
+        same = _repeated(views, out) if key is not None and not function.startswith("row_") else ()
+        if same:
+            self._forget()
+            first = tuple(slice(0, 1) if k in same else slice(None) for k in range(out.ndim))
+            small = self.new(tuple(1 if k in same else n for k, n in enumerate(out.shape)), out.dtype)
+            one = self.add(function, small, [x[first] for x in inputs], kernel, key)
+            return np.broadcast_to(one, out.shape)
         if key is not None:
             what: tuple[Any, ...] = (key, function, _elements(views, out), out.dtype)
             if function.startswith("row_"):
                 what = (key, function, views, out.shape, out.dtype)
             known = self._known.get(what)
             if known is not None and all(self.is_unchanged(v, known[0]) for v in views):
-                self._value_starts.pop()
-                self._value_ops.pop()
+                self._forget()
                 return known[1].reshape(out.shape)
             self._known[what] = len(self.ops), out
         copied = paired(target, views[0]) if function == "move" else None
         self.append(Op(function, target, views, needs, kernel, copied))
         return out
+
+    def _forget(self) -> None:
+        """Takes back the value made last, which no op will write."""
+        self._value_starts.pop()
+        self._value_ops.pop()
 
     def append(self, op: Op) -> None:
         """Writes down an op whose views are resolved."""
@@ -365,6 +379,13 @@ class RecordedAccess(Access):
 def _elements(views: Sequence[View], out: Array) -> tuple[Any, ...]:
     """What views enumerate, in whatever shape: `out.size` elements each."""
     return out.size, *((v.region, v.offset, merged(v.shape, [v.strides]), v.dtype) for v in views)
+
+
+def _repeated(views: Sequence[View], out: Array) -> tuple[int, ...]:
+    """Axes of `out` along which all of its operands repeat the same bytes."""
+    if any(v.shape != out.shape for v in views):
+        return ()
+    return tuple(k for k, n in enumerate(out.shape) if n > 1 and all(v.strides[k] == 0 for v in views))
 
 
 def lead_of(arrays: Sequence[Array]) -> tuple[int, ...]:

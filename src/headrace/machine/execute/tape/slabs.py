@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from headrace.machine.execute.blas import multiply, multiply_add
-from headrace.machine.execute.tape.record import Op
+from headrace.machine.execute.tape.record import VALUES, Op, Recorder
 from headrace.machine.execute.tape.views import Array, View, paired
 
 _F32 = np.dtype(np.float32)
@@ -16,14 +16,13 @@ _LONGEST = 256
 """Elements summed in a slab: enough for BLAS to run at full speed."""
 _MOST_BYTES = 1 << 22
 """Bytes of both operands of a slab, unless a single step needs more."""
-_ALIGNMENT = 64
 Axes = tuple[tuple[int, int], ...]
 Groups = tuple[Axes, Axes, Axes]
 """Axes (extent, stride) of an operand: batch, rows, columns."""
 
 
-def slabs(op: Op, region: int) -> Iterator[Op]:
-    """The ops of a product; the slabs lie in `region`, which nothing else uses."""
+def slabs(op: Op, recorder: Recorder) -> Iterator[Op]:
+    """The ops of a product; the slabs are values of the recorder."""
     batch, rows, columns = op.out.shape
     left, right = op.inputs[::2][: len(op.inputs) // 2], op.inputs[1::2]
     is_first = len(op.inputs) % 2 == 0
@@ -32,12 +31,12 @@ def slabs(op: Op, region: int) -> Iterator[Op]:
     depths = [prod(x.shape) // (batch * rows) for x in left]
     for start, end in _slabs(depths, 4 * batch * (rows + columns)):
         part = depths[start:end]
-        a, packed = _matrix(left[start:end], (batch, rows), part, 2, region, 0)
+        a, packed = _matrix(left[start:end], (batch, rows), part, 2, recorder)
         yield from packed
-        beyond = -(-4 * prod(a.shape) // _ALIGNMENT) * _ALIGNMENT
-        b, packed = _matrix(right[start:end], (batch, columns), part, 1, region, beyond)
+        b, packed = _matrix(right[start:end], (batch, columns), part, 1, recorder)
         yield from packed
-        yield Op("multiply", op.out, (a, b), (), multiply if is_first else multiply_add)
+        name, kernel = ("multiply", multiply) if is_first else ("multiply_add", multiply_add)
+        yield Op(name, op.out, (a, b), (), kernel)
         is_first = False
 
 
@@ -53,7 +52,7 @@ def _slabs(depths: Sequence[int], bytes_of_one: int) -> Iterator[tuple[int, int]
 
 
 def _matrix(
-    parts: Sequence[View], sizes: tuple[int, int], depths: Sequence[int], along: int, region: int, at: int
+    parts: Sequence[View], sizes: tuple[int, int], depths: Sequence[int], along: int, recorder: Recorder
 ) -> tuple[View, list[Op]]:
     """[batch, row, column] in f32 with the parts in a row along axis `along`, and the ops that pack it.
 
@@ -68,7 +67,8 @@ def _matrix(
     )
     inner = (4, 4 * shape[1]) if is_turned else (4 * shape[2], 4)
     strides = (4 * shape[1] * shape[2], *inner)
-    whole = View(region, at, shape, strides, _F32)
+    at = recorder.view(recorder.new(shape, _F32)).offset
+    whole = View(VALUES, at, shape, strides, _F32)
     ahead = _distance(parts, depths)
     if ahead is not None:
         batch, rows, columns = found[0]
@@ -78,7 +78,7 @@ def _matrix(
     ops, k = [], 0
     for x, groups, depth in zip(parts, found, depths, strict=True):
         small = (sizes[0], sizes[1], depth) if along == 2 else (sizes[0], depth, sizes[1])
-        piece = View(region, at + k * strides[along], small, strides, _F32)
+        piece = View(VALUES, at + k * strides[along], small, strides, _F32)
         ops.append(_packed(piece, x, groups, is_turned))
         k += depth
     return whole, ops

@@ -1,7 +1,7 @@
 """The compiled machine: runs tables of instructions on raw addresses; import it only when a tape is played.
 
-A row is [function, n0, n1, n2, n3, n, then of result, first and second operand: address, strides of the five
-dimensions in bytes]. The innermost dimension is contiguous, or has stride 0 in an operand. Every function
+A row is [function, n0, n1, n2, n3, n4, n, then of result, first and second operand: address, strides of the
+six dimensions in bytes]. The innermost dimension is contiguous, or has stride 0 in an operand. Every function
 computes what the functions of `arithmetic.py` do: f16 in f32 with one rounding an op, sums of rows in the
 order of NumPy's pairwise summation.
 """
@@ -479,31 +479,78 @@ def _step(f: int, o: int, a: int, b: int, n: int, sa: int, sb: int) -> None:
         _sub_exp(o, a, b, n, sa, sb)
 
 
+@intrinsic
+def _sgemm(_: Any, at: Any, turned: Any, m: Any, n: Any, k: Any, places: Any, steps: Any, beta: Any) -> Any:
+    """`cblas_sgemm` at an address: C = A B + beta C, line by line; `places`, `steps`: of A, B and C."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        where, turned, m, n, k, places, steps, beta = arguments
+        enum, integer, real = ir.IntType(32), ir.IntType(64), ir.FloatType()
+        matrix = [cgutils.voidptr_t, integer]
+        kinds = [*3 * [enum], *3 * [integer], real, *2 * matrix, real, *matrix]
+        function = builder.inttoptr(where, ir.FunctionType(ir.VoidType(), kinds).as_pointer())
+        ta, tb = (builder.extract_value(turned, i) for i in range(2))
+        a, b, c = (builder.inttoptr(builder.extract_value(places, i), cgutils.voidptr_t) for i in range(3))
+        lda, ldb, ldc = (builder.extract_value(steps, i) for i in range(3))
+        lines, one = ir.Constant(enum, 101), ir.Constant(real, 1.0)
+        builder.call(function, [lines, ta, tb, m, n, k, one, a, lda, b, ldb, beta, c, ldc])
+        return context.get_dummy_value()
+
+    word = types.int64
+    of_three, of_two = types.UniTuple(word, 3), types.UniTuple(types.int32, 2)
+    return types.none(word, of_two, word, word, word, of_three, of_three, types.float32), generate
+
+
+@register_jitable
+def _product(sgemm: int, t: Any, o: int, a: int, b: int) -> None:
+    """The product of matrices of a row: its dimensions from the third on are rows, columns, summed."""
+    m, n, k = t[4], t[5], t[6]
+    row_a, step_a, row_b, step_b = t[18], t[20], t[27], t[26]
+    plain_a, plain_b = (step_a == 4) | (k == 1), (step_b == 4) | (n == 1)
+    turned = (np.int32(111 if plain_a else 112), np.int32(111 if plain_b else 112))
+    lda = max(row_a // 4, k) if plain_a else max(step_a // 4, m)
+    ldb = max(row_b // 4, n) if plain_b else max(step_b // 4, k)
+    beta = np.float32(1.0 if t[0] == 33 else 0.0)
+    _sgemm(sgemm, turned, m, n, k, (a, b, o), (lda, ldb, max(t[11] // 4, n)), beta)
+
+
+@register_jitable
+def _row(t: Any, o: int, a: int, b: int) -> None:
+    for k in range(t[3]):
+        for m in range(t[4]):
+            for n in range(t[5]):
+                _step(
+                    t[0],
+                    o + k * t[10] + m * t[11] + n * t[12],
+                    a + k * t[17] + m * t[18] + n * t[19],
+                    b + k * t[24] + m * t[25] + n * t[26],
+                    t[6],
+                    t[20],
+                    t[27],
+                )
+
+
 def _machine(stamp: int) -> Any:
     """The loop of the machine; the cache on disk tells those of different `stamp` apart."""
 
-    def play(table: Any, groups: Any) -> None:
-        """Runs groups of rows; those of a group, which agree in n0 and n1, take turns for every step."""
+    def play(table: Any, groups: Any, sgemm: int) -> None:
+        """Runs groups of rows; those of a group, which agree in n0 and n1, take turns for every step.
+
+        `sgemm`: where `cblas_sgemm` lies, for rows that are products.
+        """
         for g in range(groups.shape[0] - 1 if stamp >= 0 else 0):
             first = groups[g]
             for i in range(table[first, 1]):
                 for j in range(table[first, 2]):
                     for r in range(first, groups[g + 1]):
                         t = table[r]
-                        o = t[6] + i * t[7] + j * t[8]
-                        a = t[12] + i * t[13] + j * t[14]
-                        b = t[18] + i * t[19] + j * t[20]
-                        for k in range(t[3]):
-                            for m in range(t[4]):
-                                _step(
-                                    t[0],
-                                    o + k * t[9] + m * t[10],
-                                    a + k * t[15] + m * t[16],
-                                    b + k * t[21] + m * t[22],
-                                    t[5],
-                                    t[17],
-                                    t[23],
-                                )
+                        o = t[7] + i * t[8] + j * t[9]
+                        a = t[14] + i * t[15] + j * t[16]
+                        b = t[21] + i * t[22] + j * t[23]
+                        if t[0] >= 32:
+                            _product(sgemm, t, o, a, b)
+                        else:
+                            _row(t, o, a, b)
 
     return play
 
