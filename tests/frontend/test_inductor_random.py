@@ -63,6 +63,9 @@ INTEGER: dict[str, Unary] = {
     "gathered": lambda i: i.gather(1, i % i.size(1)) if i.numel() else i,
     "scattered": lambda i: i.scatter_add(0, i % i.size(0), i) % 11 if i.numel() else i,
     "compared": lambda i: (i > i.flip(0)).long() * 3,
+    "in i8": lambda i: ((i.to(torch.int8) * 29 - 100) // 3).long(),
+    "in u8": lambda i: ((i.to(torch.uint8) * 7) % 31 >> 1).long(),
+    "largest so far": lambda i: i.cummax(0)[0] + i.cummax(0)[1] if i.numel() else i,
     "in i32": lambda i: (i.int() * 2).long() % 19,
     "bits": lambda i: (i & 3) | (i << 1) & 8,
 }
