@@ -64,6 +64,7 @@ MOVEMENT = frozenset(
     slice split split_with_sizes squeeze stack t transpose unbind unfold unsqueeze view _unsafe_view
     _reshape_copy lift_fresh view_of broadcast_in_dim upsample_nearest2d avg_pool2d avg_pool3d
     max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d _adaptive_avg_pool2d
+    _adaptive_avg_pool3d
     _low_memory_max_pool_with_offsets _low_memory_max_pool_offsets_to_indices
     sym_size sym_stride sym_numel sym_storage_offset set_ resize_ inductor_force_stride_order
     _assert_scalar device_put item _local_scalar_dense
@@ -91,7 +92,6 @@ MOST_SCATTER_STEPS = 2**26
 """Elements times indices of an accumulating scatter that runs natively."""
 
 LIMITS = {
-    "_adaptive_avg_pool2d": "windows of more than 25 elements",
     "adaptive_max_pool2d": "windows of more than 25 elements",
     "sort": f"rows of more than {LONGEST_SORT} elements",
     "cummax": f"rows of more than {LONGEST_SORT} elements",

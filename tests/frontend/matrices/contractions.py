@@ -119,6 +119,7 @@ CASES: dict[str, Case] = {
         lambda x: (F.max_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 2), F.adaptive_avg_pool2d(x, 1)), r(1, 2, 9, 8)
     ),
     "pooling over padding": quick(lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False), r(1, 2, 9, 8)),
+    "pooling of large parts": quick(lambda x: F.adaptive_avg_pool2d(x, (3, 2)), r(1, 1, 17, 18)),
     "pooling of large windows": quick(
         lambda x: (F.avg_pool2d(x, 6, 2, 3, ceil_mode=True, count_include_pad=False), F.avg_pool2d(x, 7, 1)),
         r(1, 2, 9, 8),
@@ -135,6 +136,7 @@ CASES: dict[str, Case] = {
             F.adaptive_avg_pool2d(x, (5, 3)),
             F.adaptive_max_pool2d(x, (3, 2)),
             F.adaptive_avg_pool1d(x[0], 3),
+            F.adaptive_avg_pool3d(torch.stack([x] * 5, 2), (2, 3, 4)),
         ),
         r(1, 2, 9, 8),
     ),

@@ -40,6 +40,8 @@ def install() -> None:
             aten.bucketize.Tensor: ranks.bucketize,
             aten.avg_pool2d.default: pooling.average(2),
             aten.avg_pool3d.default: pooling.average(3),
+            aten._adaptive_avg_pool2d.default: pooling.adaptive_average(2),
+            aten._adaptive_avg_pool3d.default: pooling.adaptive_average(3),
             aten.glu.default: _gated,
             aten.addbmm.default: _scaled(_summed_bmm),
             aten._int_mm.default: partial(_mm, out_dtype=torch.int32),
