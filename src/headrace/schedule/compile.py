@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf, prod
@@ -61,11 +61,29 @@ class Compiled:
 
 def compile_module(module: Any, device: Device, request: Request) -> Compiled:
     """Schedule one function of a KTIR module; HeadraceError says what cannot be scheduled, where, and why."""
-    graph = model(module, device, request.scalars, request.function, request.without)
+    plan = request.plan
+    without = {name.removeprefix("schedule.") for name in request.without}
+    between: Collection[str] | None = () if "residency" in without else None
+    if plan is not None:
+        without, between = {*without, *plan.without}, plan.between
+
+    def modelled(between: Collection[str] | None) -> TileGraph:
+        return model(module, device, request.scalars, request.function, without, between)
+
+    graph = modelled(between)
     require_types(graph, device)
-    if request.plan is not None:
-        return _compiled(graph, request.plan, device)
-    return _searched(graph, device, request)
+    if plan is not None:
+        return _compiled(graph, plan, device)
+    found = _searched(graph, device, request)
+    unkept = {arg for value, arg in graph.between.items() if _is_stored_twice(value, found.plan)}
+    if unkept:
+        found = _searched(modelled({*graph.between.values()} - unkept), device, request)
+    return found
+
+
+def _is_stored_twice(value: str, plan: Plan) -> bool:
+    """Whether a value that lies in an argument anyway would be stored to scratch for the next kernel."""
+    return any(part.homes.get(value) == "scratch" for part in plan.classes)
 
 
 def _searched(graph: TileGraph, device: Device, request: Request) -> Compiled:

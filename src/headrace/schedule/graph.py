@@ -291,10 +291,15 @@ class CoreClass:
 
 @dataclass(frozen=True)
 class TileGraph:
-    """A function, ready to be scheduled on one device."""
+    """A function, ready to be scheduled on one device.
+
+    `between`: the values that a later kernel of the module reads on the core that computed them, and the
+    argument each is stored to.
+    """
 
     name: str
     grid: tuple[int, ...]
     args: tuple[Arg, ...]
     classes: tuple[CoreClass, ...]
     work: dict[str, int] = field(default_factory=dict)
+    between: dict[str, str] = field(default_factory=dict)

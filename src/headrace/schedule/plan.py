@@ -97,6 +97,7 @@ class Alternative:
 class Plan:
     """All classes of a function with what the search knows about them; cycles and bound are predictions for
     the device; `room_bytes` of the scratchpad were given to each phase and the values between phases.
+    `between`: arguments whose values later kernels of the module read on the core that computed them.
     """
 
     kernel: str
@@ -112,6 +113,7 @@ class Plan:
     room_bytes: int = 0
     without: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    between: tuple[str, ...] = ()
 
     @property
     def gap(self) -> float:
@@ -135,6 +137,7 @@ class Plan:
             classes = tuple(_class_plan(entry) for entry in data.pop("classes"))
             alternatives = tuple(Alternative(**entry) for entry in data.pop("alternatives"))
             data["without"] = tuple(data["without"])
+            data["between"] = tuple(data.get("between", ()))
             return Plan(classes=classes, alternatives=alternatives, **data)
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             hint = "start from the plan.json that `headrace compile` writes"
@@ -152,7 +155,7 @@ class Plan:
             ]
             for c in self.classes
         ]
-        text = json.dumps([self.kernel, self.device, self.fusing, decisions], sort_keys=False)
+        text = json.dumps([self.kernel, self.device, self.fusing, self.between, decisions], sort_keys=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

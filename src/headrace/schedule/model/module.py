@@ -41,24 +41,29 @@ def model(
     scalars: Mapping[str, float | int] | None = None,
     function: str | None = None,
     without: Collection[str] = (),
+    between: Collection[str] | None = None,
 ) -> TileGraph:
     """The TileGraph of a function, or of all that a module runs, on the cores of `device`.
 
     `scalars` gives arguments that are no addresses their values, by name without the percent sign; the
     function's `headrace.example` stands in for those not given. With "ring" in `without`, values between
-    tiles pass through device memory. HeadraceError carries everything that cannot be scheduled.
+    tiles pass through device memory. What one kernel of a module stores to an argument in `between` (None:
+    any) and the same cores load again in a later one is read where it was computed. HeadraceError carries
+    everything that cannot be scheduled.
     """
     name, runs = launch(module, function, scalars or {})
     ring = 0 if "ring" in without else ring_cores(device)
     kernels = [_kernel(module, run, device.cores, ring) for run in runs]
-    joined = in_sequence([k.classes for k in kernels])
+    joined, kept = in_sequence([k.classes for k in kernels], between)
     if ring and any(map(is_parted, joined)):  # kernels that part the cores of a ring part its messages
         kernels = [_kernel(module, run, device.cores, 0) for run in runs]
-        joined = in_sequence([k.classes for k in kernels])
-    classes = _finished(joined)
+        joined, kept = in_sequence([k.classes for k in kernels], between)
+    classes = least = _finished(joined)
+    if between is not None and len(runs) > 1:
+        least = _finished(in_sequence([k.classes for k in kernels])[0])
     scratch = {name: arg for k in kernels for name, arg in k.scratch.items()}
     args = (*memory_arguments(module, function, scalars or {}), *scratch.values())
-    return TileGraph(name, grid(runs[0].kernel), args, classes, work_of(classes, scratch))
+    return TileGraph(name, grid(runs[0].kernel), args, classes, work_of(least, scratch), kept)
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,7 @@ def search(
     best = Plan(
         graph.name, device.name, fusing, classes, round(total, 1), round(least.cycles, 1), least.resource,
         tally.seen, tally.pruned, tally.simulated, room, tuple(sorted(without)), tuple(tally.alternatives),
+        tuple(sorted({*graph.between.values()})),
     )  # fmt: skip
     if simulate is None or chosen.effort < 2 or not tally.runners_up:
         return best

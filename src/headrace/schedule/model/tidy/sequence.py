@@ -6,7 +6,7 @@ them writing; the parts of memory are compared as ranges of addresses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -25,6 +25,7 @@ from headrace.schedule.graph import (
     View,
 )
 from headrace.schedule.model.statements import renamed, with_numbers
+from headrace.schedule.model.tidy.forwarding import Stored, forwarded, left_by, stored_args
 from headrace.schedule.model.tidy.pieces import number
 from headrace.schedule.model.work.points import Points, walk
 
@@ -41,33 +42,55 @@ KINDS: dict[tuple[bool, bool], Literal["full", "free", "over"]] = {
 """What a core waits for that reads or writes (second) what another has written or read (first)."""
 
 
-def in_sequence(kernels: Sequence[Classes]) -> tuple[CoreClass, ...]:
-    """The classes of all kernels together."""
+def in_sequence(
+    kernels: Sequence[Classes], between: Collection[str] | None = None
+) -> tuple[tuple[CoreClass, ...], dict[str, str]]:
+    """The classes of all kernels together, and the values that later kernels read without loading them, with
+    the arguments they are stored to. `between`: of these arguments only.
+    """
     if len(kernels) == 1:
-        return tuple(kernels[0])
+        return tuple(kernels[0]), {}
     homes = [{core: c for c in classes for core in c.cores} for classes in kernels]
     waits = _waits(kernels)
     alike: dict[tuple[int, ...], list[int]] = {}
     for core in sorted({core for home in homes for core in home}):
         alike.setdefault(tuple(id(home.get(core)) for home in homes), []).append(core)
-    return tuple(_joined(cores, [home.get(cores[0]) for home in homes], waits) for cores in alike.values())
+    written = [stored_args(s for c in classes for s in c.body) for classes in kernels]
+    found: dict[str, str] = {}
+    joined = []
+    for cores in alike.values():
+        made, kept = _joined(cores, [home.get(cores[0]) for home in homes], waits, written, between)
+        joined.append(made)
+        found |= kept
+    return tuple(joined), found
 
 
 def _joined(
-    cores: list[int], parts: Sequence[CoreClass | None], waits: Sequence[Sequence[Handover]]
-) -> CoreClass:
-    """What some cores do in all kernels."""
+    cores: list[int],
+    parts: Sequence[CoreClass | None],
+    waits: Sequence[Sequence[Handover]],
+    written: Sequence[set[str]],
+    between: Collection[str] | None,
+) -> tuple[CoreClass, dict[str, str]]:
+    """What some cores do in all kernels; `written` are the arguments each kernel writes, on any core."""
     body: list[Statement] = []
     values: dict[str, Value] = {}
+    known: list[Stored] = []
+    found: dict[str, str] = {}
     for k, (part, handovers) in enumerate(zip(parts, waits, strict=True)):
         body += handovers
-        if part is None:
-            continue
-        own = _of_cores(part, cores)
-        rename = (lambda n, k=k: f"{n}.k{k}") if k else (lambda n: n)
-        values |= {rename(n): replace(v, name=rename(n)) for n, v in own.values.items()}
-        body += [renamed(s, rename, rename) for s in own.body]
-    return CoreClass(tuple(cores), values, tuple(body))
+        left: list[Stored] = []
+        if part is not None:
+            own = _of_cores(part, cores)
+            rename = (lambda n, k=k: f"{n}.k{k}") if k else (lambda n: n)
+            values |= {rename(n): replace(v, name=rename(n)) for n, v in own.values.items()}
+            mine = [renamed(s, rename, rename) for s in own.body]
+            mine, kept = forwarded(mine, known, values, len(cores), between)
+            left = left_by(mine, values, len(cores))
+            body += mine
+            found |= kept
+        known = [one for one in known if one.arg not in written[k]] + left
+    return CoreClass(tuple(cores), values, tuple(body)), found
 
 
 def _of_cores(part: CoreClass, cores: list[int]) -> CoreClass:
