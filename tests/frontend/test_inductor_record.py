@@ -128,7 +128,7 @@ def test_error_mode_refuses_a_graph_with_its_source_lines(engine: str) -> None:
     function = torch.compile(lambda x: x.kthvalue(1)[0] + x.lgamma())
     with pytest.raises(
         HeadraceError,
-        match=r"(?s)test_inductor_record.py:\d+.*kthvalue.*float32.*no native form.*aten.lgamma",
+        match=r"(?s)inductor_record.py:\d+.*kthvalue.*float32.*no native form.*lgamma.*hint: say it in",
     ):
         function(r(3).to("headrace"))
 

@@ -187,7 +187,7 @@ def _announce(facts: GraphFacts) -> None:
                     f'has no native kernel and set_fallback is "error" ({facts.why(name)})',
                     Location(*file_and_line(facts.host_sources.get(name) or facts.name)),
                     name,
-                    _HINT,
+                    _hint(facts.host_reasons.get(name, "")),
                 )
                 for name in facts.host_ops
             ]
@@ -198,6 +198,15 @@ def _announce(facts: GraphFacts) -> None:
             place = facts.host_sources.get(name) or facts.name
             text = f"headrace: {name} is not native and runs on the host ({place}); {facts.why(name)}"
             warnings.warn(text, stacklevel=5)
+
+
+def _hint(reason: str) -> str:
+    """What to do about an operator that is left to the host for this reason."""
+    if reason.startswith("no native arithmetic"):
+        return f"convert its operands to a native type (docs/pytorch.md lists them), or {_HINT}"
+    if reason == "no native form":
+        return f"say it in native operators (docs/pytorch.md lists them), or {_HINT}"
+    return _HINT
 
 
 def file_and_line(source: str) -> tuple[str, int]:
