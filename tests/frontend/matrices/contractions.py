@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from .case import Case, bf16, case, f8, f16, i8, i32, n, quick, r
+from .case import Case, bf16, case, distinct, f8, f16, i8, i32, n, quick, r
 
 MATMUL = [
     (67, 256, 128),
@@ -119,6 +119,9 @@ CASES: dict[str, Case] = {
         lambda x: (F.max_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 2), F.adaptive_avg_pool2d(x, 1)), r(1, 2, 9, 8)
     ),
     "pooling over padding": quick(lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False), r(1, 2, 9, 8)),
+    "unpooling": quick(
+        lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2), distinct(1, 2, 4, 6)
+    ),
     "pooling of large parts": quick(lambda x: F.adaptive_avg_pool2d(x, (3, 2)), r(1, 1, 17, 18)),
     "pooling of large windows": quick(
         lambda x: (F.avg_pool2d(x, 6, 2, 3, ceil_mode=True, count_include_pad=False), F.avg_pool2d(x, 7, 1)),

@@ -242,17 +242,22 @@ class Nest:
         access = self.scan.access(statement)
         if statement[1] == "store" and statement[5] is not None:
             raise Unsupported(f"a store of mode {statement[5]}")
-        if access.box or access.left or not access.index.is_affine:
-            raise Unsupported(f"a store to {buffer} under a mask or with a quasi-affine index")
+        if access.box or access.left:
+            raise Unsupported(f"a store to {buffer} under a mask")
         kernel, dtype = self.kernel, self.kernel.program.dtypes[buffer]
         is_indirect = any(v not in kernel.group.extents for v in access.index.variables)
+        if not access.index.is_affine and not is_indirect:
+            raise Unsupported(f"a store to {buffer} with a quasi-affine index")
         if buffer in kernel.program.temps:
             dims = tuple(d for d in self.kept if access.index.coefficient(d))
             if len(dims) != len(self.kept):
                 raise Unsupported(f"a temporary {buffer} that does not have every dim of its nest")
             kernel.forwarded[buffer] = (self._typed(value, dims, dtype), access.index)
             return
-        tile = gather_tile(kernel, self, access) if is_indirect else box_tile(kernel, access)
+        if not access.index.is_affine:
+            tile = computed_tile(kernel, self, access)
+        else:
+            tile = gather_tile(kernel, self, access) if is_indirect else box_tile(kernel, access)
         dims = tuple(d for d in tile.dims if d is not None)
         if set(self.kept) - set(dims):
             raise Unsupported(f"a store to {buffer} that several iterations write")
