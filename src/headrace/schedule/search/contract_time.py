@@ -11,9 +11,10 @@ from headrace.schedule.search.contract_cost import Choice, Space, TileCost, relo
 from headrace.schedule.search.vector import key
 from headrace.schedule.units import units
 
-UNEVEN_STEPS = 4
+UNEVEN_STEPS = 3
 """Steps of a tile's depth in which device memory does not keep up where it is busy all the time otherwise:
-results neither leave in the first nor in the last, and loads wait beside them in the others.
+results neither leave in the first nor in the last, and loads wait beside them in the others, the more the
+fewer copies there are to load ahead.
 """
 
 
@@ -53,13 +54,15 @@ def _behind(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[
     outers = _sizes(space, r.column, choice.column) if by_column else _sizes(space, r.row, choice.row)
     steps = ceil(space.extent(r.depth) / choice.depth)
     filling = ceil(space.extent(r.depth) / choice.filling) if choice.filling else steps
+    copies = max(2, plan.copies["in"])
+    waits = copies / (copies - 1)
     total = work = memory = drain = 0.0
     for outer, times in Counter(outers).items():
         drain, apart = 0.0, 0.0
         for number, size in enumerate(choice.behind):
             place = (size, outer) if by_column else (outer, size)
             tile = tile_cost(space, plan, choice, *place, number == 0 or not choice.taper)
-            uneven = 1 + UNEVEN_STEPS / (steps if number else filling)
+            uneven = 1 + UNEVEN_STEPS * waits / (steps if number else filling)
             total += max(tile.work, (tile.load + drain + apart) * uneven) * times
             drain = tile.store
             if choice.taper and not number:
