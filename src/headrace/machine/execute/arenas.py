@@ -5,6 +5,8 @@ Each memory is one flat byte array; the copies of a memory lie in it one after t
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -84,9 +86,15 @@ def give_back(scratch: Scratchpads) -> None:
 
 
 def drop() -> None:
-    """Frees the scratchpads of the last run, if no program has left anything there for another one."""
+    """Frees the scratchpads of the last run, if no program has left anything there for another one.
+
+    What the allocator keeps of them, and of the arrays of a run, goes back to the system where it can.
+    """
     with _Pool.lock:
         _Pool.free = [pads for pads in _Pool.free if pads.is_kept]
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
 
 
 def _needed(image: Image) -> tuple[int, dict[str, int]]:
