@@ -13,7 +13,7 @@ from headrace.arch.device import Device
 from headrace.ir.diagnostics import HeadraceError
 from headrace.ir.text import parse
 from headrace.machine.decode import decode
-from headrace.runtime.checking import agrees
+from headrace.runtime.checking import agrees, freedom
 from headrace.runtime.defaults import default_scalars
 from headrace.runtime.kernel import Kernel, load
 from headrace.runtime.launch import run_program
@@ -46,10 +46,10 @@ def compare(kernel: Kernel, device: str | Device, is_checked: bool = False) -> R
     assert not program.illegalities()
     run = run_program(program.reparsed(), None, 1, is_checked=is_checked)
     reference = run_reference(kernel, None, 1, scalars)
-    terms = int(program.meta["reduction_terms"])
+    terms, between = freedom(program)
     for a in kernel.arguments:
         if a.role in ("out", "inout"):
-            assert agrees(run.outputs[a.name], reference.outputs[a.name], a.dtype, terms), a.name
+            assert agrees(run.outputs[a.name], reference.outputs[a.name], a.dtype, terms, between), a.name
     assert run.bound is not None and run.cycles >= run.bound.cycles
     if is_checked:
         assert run.findings is not None and not any(run.findings.values()), run.findings

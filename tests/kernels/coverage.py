@@ -9,7 +9,7 @@ from typing import Any
 from headrace.arch.device import Device
 from headrace.arch.presets import device
 from headrace.ir.diagnostics import HeadraceError
-from headrace.runtime.checking import agrees
+from headrace.runtime.checking import agrees, freedom
 from headrace.runtime.compiler import Options, compile_kernel
 from headrace.runtime.defaults import default_scalars
 from headrace.runtime.kernel import Kernel, load
@@ -64,10 +64,10 @@ def outcome(kernel_name: str, device_name: str, is_checked: bool = False) -> str
         assert first.op and first.hint and first.where.line > 0, f"not a typed error: {error}"
         return first.message
     run = run_program(program.reparsed(), arrays, is_checked=is_checked)
-    terms = int(program.meta.get("reduction_terms", 0))
+    terms, between = freedom(program)
     for a in kernel.arguments:
         if a.role in ("out", "inout"):
-            assert agrees(run.outputs[a.name], wanted[a.name], a.dtype, terms), a.name
+            assert agrees(run.outputs[a.name], wanted[a.name], a.dtype, terms, between), a.name
     if is_checked:
         assert program.illegalities() == []
         assert run.findings is not None and not any(run.findings.values()), run.findings

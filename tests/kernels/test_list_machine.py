@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.runtime.checking import agrees
+from headrace.runtime.checking import agrees, freedom
 from headrace.runtime.compiler import Options, compile_kernel
 from headrace.runtime.kernel import load
 from headrace.runtime.launch import run_program
@@ -29,10 +29,10 @@ def test_machine_and_reference_agree(name):
     kernel, arrays, scalars, wanted, program = _compiled(name)
     run = run_program(program.reparsed(), arrays, is_checked=True)
     reference = run_reference(kernel, arrays, scalars=scalars)
-    terms = int(program.meta.get("reduction_terms", 0))
+    terms, between = freedom(program)
     dtypes = {a.name: a.dtype for a in kernel.arguments}
     for key in wanted:
-        assert agrees(run.outputs[key], reference.outputs[key], dtypes[key], terms), key
+        assert agrees(run.outputs[key], reference.outputs[key], dtypes[key], terms, between), key
     assert run.cycles > 0
     if name not in SCATTERS:
         assert program.illegalities() == []

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.kernels import kernel_text
 
 from headrace.cli.main import exit_code
-from headrace.runtime.checking import agrees, mismatch
+from headrace.runtime.checking import agrees, freedom, mismatch
+from headrace.runtime.kernel import Kernel
 
 KERNELS = Path(__file__).resolve().parents[2] / "examples" / "kernels"
 
@@ -204,3 +206,24 @@ def test_a_mask_of_differences_and_agreement_are_the_same_judgement() -> None:
     assert not agrees(x, y, "f16", 0)
     assert mismatch(x, y, "f16", 0).tolist() == [False, True, False, True]
     assert mismatch(np.array([1, 2]), np.array([1, 3]), "i64", 0).tolist() == [False, True]
+
+
+def test_a_sum_rounded_between_reductions_may_be_rounded_the_other_way() -> None:
+    """A weight off by one unit moves a result near zero by many of its own; no more than that."""
+    x = np.array([1.0, 1e-4], np.float16)
+    near, far = x + np.array([0, 2**-10], np.float16), x + np.array([0, 2**-8], np.float16)
+    assert not agrees(near, x, "f16", 64) and agrees(near, x, "f16", 64, "f16")
+    assert not agrees(far, x, "f16", 64, "f16")
+
+
+@pytest.mark.parametrize(
+    ("name", "extents", "between"),
+    [
+        ("attention", {"heads": 1, "length": 8, "depth": 8}, "f16"),
+        ("gated_mlp", {"m": 2, "width": 8, "hidden": 8, "grid": (1, 1)}, "f16"),  # through device memory
+        ("softmax", {"rows": 2, "columns": 8}, ""),
+        ("matmul_bias_gelu", {"m": 2, "k": 8, "n": 8, "grid": (1, 1)}, ""),
+    ],
+)
+def test_a_program_knows_whether_its_sums_are_rounded_between_reductions(name, extents, between) -> None:
+    assert freedom(Kernel(kernel_text(name, **extents)).compile("tiny"))[1] == between

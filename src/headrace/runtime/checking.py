@@ -11,9 +11,10 @@ import numpy as np
 
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
-from headrace.numbers.dtypes import is_float
+from headrace.numbers.dtypes import is_float, precision_bits
 from headrace.numbers.tolerance import max_ulp, ulp_distance, ulp_size
 from headrace.runtime.kernel import Kernel, load
+from headrace.runtime.program import Program
 
 Array = np.ndarray[Any, Any]
 
@@ -93,10 +94,10 @@ def _check(kernel: Kernel, device: Device, scalars: Mapping[str, Any], seed: int
     if kernel.level != "ktir":
         return Outcome(findings=run.findings, ratio=ratio, cycles=run.cycles)
     reference = run_reference(kernel, None, seed, known, Meaning(strict_lx=strict_lx))
-    terms = int(program.meta.get("reduction_terms", 0))
+    terms, between = freedom(program)
     pairs = [(run.outputs[key], reference.outputs[key], a.dtype) for key, a in _written(kernel, run.outputs)]
     return Outcome(
-        agree=all(agrees(mine, theirs, dtype, terms) for mine, theirs, dtype in pairs),
+        agree=all(agrees(mine, theirs, dtype, terms, between) for mine, theirs, dtype in pairs),
         max_ulp=max((max_ulp(typed(a, t), typed(b, t)) for a, b, t in pairs), default=0),
         findings=run.findings,
         ratio=ratio,
@@ -104,19 +105,27 @@ def _check(kernel: Kernel, device: Device, scalars: Mapping[str, Any], seed: int
     )
 
 
-def agrees(mine: Array, theirs: Array, dtype: str, terms: int) -> bool:
+def freedom(program: Program) -> tuple[int, str]:
+    """How many values one result of a program sums over at most, and the type sums are rounded to between
+    reductions ("" for none).
+    """
+    return int(program.meta.get("reduction_terms", 0)), str(program.meta.get("rounded_between", ""))
+
+
+def agrees(mine: Array, theirs: Array, dtype: str, terms: int, between: str = "") -> bool:
     """Whether two engines' arrays are equal within what a free order of summation allows."""
-    return not mismatch(mine, theirs, dtype, terms).any()
+    return not mismatch(mine, theirs, dtype, terms, between).any()
 
 
-def mismatch(mine: Array, theirs: Array, dtype: str, terms: int) -> Array:
+def mismatch(mine: Array, theirs: Array, dtype: str, terms: int, between: str = "") -> Array:
     """Where two engines' arrays differ by more than a free order of summation allows, as a mask.
 
     Integers and NaN positions exactly; floats within 1 ulp, or, for a kernel that reduces `terms` values,
     within
     2 K 2^-24 of the array's largest magnitude (the bound 2 sqrt(K) 2^-24 sum|ab| with sum|ab| taken as
     sqrt(K) times
-    the largest result) plus one ulp.
+    the largest result) plus one ulp. Sums rounded to the type `between` before others read them may be
+    rounded the other way: one unit in the last place of the largest magnitude in that type is added.
     """
     a, b = typed(mine, dtype), typed(theirs, dtype)
     if not is_float(dtype):
@@ -127,8 +136,9 @@ def mismatch(mine: Array, theirs: Array, dtype: str, terms: int) -> Array:
     x, y = a.astype(np.float64), b.astype(np.float64)
     finite = np.abs(y[np.isfinite(y)])
     scale = float(finite.max()) if finite.size else 0.0
+    slack = 2.0 * terms * 2.0**-24 + (2.0 ** (1 - precision_bits(between)) if between else 0.0)
     with np.errstate(invalid="ignore"):
-        within = np.abs(x - y) <= 2.0 * terms * 2.0**-24 * scale + ulp_size(y, dtype)
+        within = np.abs(x - y) <= slack * scale + ulp_size(y, dtype)
     return np.asarray(far & ~within)
 
 

@@ -97,7 +97,11 @@ def _from_ktir(kernel: Kernel, device: Device, options: Options) -> Program:
         work=compiled.work,
         scalars=dict(options.scalars),
         file=kernel.file,
-        meta={"reduction_terms": compiled.reduction_terms, "asked": _asked(kernel, options)},
+        meta={
+            "reduction_terms": compiled.reduction_terms,
+            "rounded_between": compiled.rounded_between,
+            "asked": _asked(kernel, options),
+        },
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import inf, prod
+from math import inf
 from typing import Any
 
 from headrace.arch.cost import Work
@@ -13,12 +13,12 @@ from headrace.arch.device import Device
 from headrace.ir.diagnostics import HeadraceError
 from headrace.schedule.buffers import ScratchpadFull
 from headrace.schedule.build import build
-from headrace.schedule.graph import Compute, Loop, Statement, TileGraph
+from headrace.schedule.graph import TileGraph
 from headrace.schedule.lower import lower
 from headrace.schedule.model import model
 from headrace.schedule.plan import Plan
-from headrace.schedule.ring import PASS, hops, ring_entry
 from headrace.schedule.search import rooms, search
+from headrace.schedule.summation import reduction_terms, rounded_between
 from headrace.schedule.types import require_types
 
 
@@ -56,7 +56,12 @@ class Compiled:
     @property
     def reduction_terms(self) -> int:
         """The most values any one result sums over (0: nothing is reduced): what a free order may change."""
-        return max((_terms(c.body, 1) for c in self.graph.classes), default=0)
+        return reduction_terms(self.graph.classes)
+
+    @property
+    def rounded_between(self) -> str:
+        """The type to which sums are rounded before another reduction reads them, "" for none."""
+        return rounded_between(self.graph.classes)
 
 
 def compile_module(module: Any, device: Device, request: Request) -> Compiled:
@@ -115,18 +120,3 @@ def _simulation(graph: TileGraph, device: Device, request: Request) -> Callable[
             return inf
 
     return cycles
-
-
-def _terms(body: tuple[Statement, ...], trips: int) -> int:
-    most = 0
-    for statement in body:
-        if isinstance(statement, Loop):
-            trip = (
-                statement.trip if isinstance(statement.trip, int) else max(statement.trip.values, default=0)
-            )
-            most = max(most, _terms(statement.body, trips * (1 if statement.is_parallel else max(trip, 1))))
-        elif isinstance(statement, Compute) and (entry := ring_entry(statement)) is not None:
-            most = max(most, trips * (hops(entry) + 1) if entry.op != PASS else 0)
-        elif isinstance(statement, Compute) and any(out.combiner for out in statement.outs):
-            most = max(most, trips * prod(d.extent for d in statement.dims if d.kind == "reduction"))
-    return most

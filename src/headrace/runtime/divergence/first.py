@@ -16,7 +16,7 @@ from headrace.ir.text import location
 from headrace.numbers.dtypes import itemsize
 from headrace.numbers.memory import Memory
 from headrace.runtime.binding import Binding, bind
-from headrace.runtime.checking import mismatch, typed
+from headrace.runtime.checking import freedom, mismatch, typed
 from headrace.runtime.kernel import Kernel
 from headrace.runtime.launch import bound, run_program
 from headrace.runtime.program import Program
@@ -149,13 +149,13 @@ def first_divergence(kernel: Kernel, program: Program, seed: int = 0) -> Diverge
         raise HeadraceError(f"{kernel.file}: {kernel.level} has no level above to compare with", hint=hint)
     run = run_program(program, None, seed)
     reference = run_reference(kernel, None, seed, program.scalars)
-    terms = int(program.meta.get("reduction_terms", 0))
+    terms, between = freedom(program)
     found: list[tuple[_Storing | None, Divergence]] = []
     for argument in kernel.arguments_for(program.scalars):
         if argument.name not in run.outputs or argument.role not in ("out", "inout"):
             continue
         mine, theirs = run.outputs[argument.name], reference.outputs[argument.name]
-        wrong = mismatch(mine, theirs, argument.dtype, terms).reshape(-1)
+        wrong = mismatch(mine, theirs, argument.dtype, terms, between).reshape(-1)
         if not wrong.any():
             continue
         first = int(wrong.argmax())
