@@ -79,6 +79,32 @@ def test_equal_slices_stay_on_the_core(chain):
     assert again.dfir == kept.program.dfir
 
 
+def test_tiles_of_another_shape_that_walk_the_same_elements_stay_too():
+    with ktir.kernel("heads", grid=[TILES]) as k:
+        t = k.argument("t", (ROWS, 4, 64), "f32")
+        y = k.argument("y", (ROWS, 4, 64), "f32")
+        mine = slice(k.tile_id() * 8, k.tile_id() * 8 + 8)
+        loaded = t[mine, :, :].load()
+        y[mine, :, :] = loaded / loaded.max(axis=2, keepdims=True)
+    x = np.random.default_rng(1).uniform(1, 2, (ROWS, COLUMNS)).astype(np.float32)
+    done = run(module(rows("double", "x", "t", lambda x: x * 2.0), k.kernel), x)
+    wide = 2 * x.reshape(ROWS, 4, 64)
+    np.testing.assert_allclose(done.outputs["y"], wide / wide.max(2, keepdims=True), rtol=1e-6)
+    assert done.program.plan["between"] == ["t"]
+
+
+def test_a_transposed_tile_is_loaded():
+    with ktir.kernel("turned", grid=[1]) as k:
+        t = k.argument("t", (8, COLUMNS), "f32").view((COLUMNS, 8), strides=(1, COLUMNS))
+        y = k.argument("y", (COLUMNS, 8), "f32")
+        y[:, :] = t[:, :].load() + 1.0
+    one = rows("double", "x", "t", lambda x: x * 2.0, shape=(8, COLUMNS), tiles=1)
+    x = np.random.default_rng(2).standard_normal((8, COLUMNS)).astype(np.float32)
+    done = run(module(one, k.kernel), x)
+    np.testing.assert_array_equal(done.outputs["y"], (2 * x).T + 1)
+    assert not done.program.plan["between"]
+
+
 def test_other_slices_pass_through_device_memory():
     kernel = module(DOUBLE, rows("other", "t", "y", softmax, tiles=4))
     assert not kernel.compile("spyre").plan["between"]

@@ -17,7 +17,7 @@ from headrace.schedule.model.bodies.body import from_linear
 from headrace.schedule.model.statements import changed, everything, renamed
 
 Walk = tuple[tuple[int, int], ...]
-"""Extent and stride of every axis that is longer than 1."""
+"""Extent and stride of every run of axes that one stride walks through: the order of the elements."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,19 @@ def _stored(s: Load | Store, values: Mapping[str, Value], cores: int) -> Stored 
     if view.space != "global" or not view.arg or s.indirect or total.terms or not is_plain:
         return None
     first = tuple(int(n) for n in np.broadcast_to(total.const, (cores,)))
-    walk = tuple((n, view.strides[d]) for n, d in zip(shape, s.axes, strict=True) if d is not None and n > 1)
-    return Stored(s.value, view.arg, view.dtype, first, walk)
+    axes = [(n, view.strides[d]) for n, d in zip(shape, s.axes, strict=True) if d is not None and n > 1]
+    return Stored(s.value, view.arg, view.dtype, first, _runs(axes))
+
+
+def _runs(axes: Sequence[tuple[int, int]]) -> Walk:
+    """Axes that memory lets be one joined: tiles of other shapes walk the same elements in the same order."""
+    found: list[tuple[int, int]] = []
+    for n, stride in axes:
+        if found and found[-1][1] == n * stride:
+            found[-1] = (found[-1][0] * n, stride)
+        else:
+            found.append((n, stride))
+    return tuple(found)
 
 
 def _are_apart(parts: Sequence[Stored]) -> bool:
