@@ -15,6 +15,7 @@ from headrace.arch.presets import device as preset
 from headrace.ir.diagnostics import HeadraceError
 from headrace.machine.image import Image, Index, Node
 from headrace.machine.timing import Timing, engine, rounds, time
+from headrace.machine.timing.compiled import memo
 from tests.machine.timing_programs import Body, Chip
 
 CORES = 4
@@ -301,6 +302,20 @@ def test_jumping_over_rounds_of_nested_loops_changes_nothing(
     found = time(chip.image(), {}, chip.device)
     assert same(found, step_by_step(chip.image(), chip.device))
     assert same(found, time(chip.image(), {}, chip.device, is_compiled=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rounds, "PATIENCE", 0)
+        assert same(found, time(chip.image(), {}, chip.device, is_compiled=True))
+
+
+def test_machine_code_remembers_runs_from_equal_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    chip = nested(6, [(30, 2, 3, True), (20, 1, 9, False)], 2, True)
+    monkeypatch.setattr(rounds, "PATIENCE", 0)
+    known = []
+    real = memo.Memo._apply
+    monkeypatch.setattr(memo.Memo, "_apply", lambda *a: known.append(real(*a)) or known[-1])
+    found = time(chip.image(), {}, chip.device, is_compiled=True)
+    assert len(known) > 100 and all(known)
+    assert same(found, step_by_step(chip.image(), chip.device))
 
 
 def test_rounds_of_an_outer_loop_are_found_though_those_inside_are_jumped_over(

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 
@@ -22,6 +22,7 @@ ALIASES = {"hbm": "global", "ddr": "global", "lx": "ct_local", "l1": "ct_local"}
 """Other names of the two memories every device has, in lower case."""
 
 
+@lru_cache(maxsize=1024)
 def canonical(kind: str) -> str:
     """Return the one spelling a kind or name is looked up by: lower case, memories by their own name."""
     lower = kind.lower()

@@ -62,25 +62,27 @@ def place(moment: Moment) -> tuple[Any, ...]:
 
 def unit_moment(unit: SimulatedUnit, now: int) -> UnitMoment:
     """Return a unit at the moment `now`."""
-    stream = unit.stream
+    stream, clock = unit.stream, unit.clock
     running = () if stream is None else (id(stream.phases), stream.phase, stream.taken, stream.given)
-    queue = tuple(
-        (id(one.transfer), one.is_offered, tuple((id(counter), travel) for counter, _, travel in one.signals))
-        for one in unit.queue
-    )
-    frames = tuple((id(frame[0]), frame[1]) for frame in unit.stack)
+    frames = tuple([(id(frame[0]), frame[1]) for frame in unit.stack])
     waiting = None if unit.waits_for is None else (unit.waits_for[0], id(unit.waits_for[1]))
-    start = unit.clock if stream is None else max(stream.start, unit.clock)
-    times = [unit.clock, max(unit.settled, unit.clock), max(unit.engine_free, now), start]
+    start = clock if stream is None or stream.start < clock else stream.start
+    queue: list[Any] = []
+    times = [clock - now, max(unit.settled, clock) - now, max(unit.engine_free - now, 0), start - now]
     for one in unit.queue:
-        times += [max(one.issued + one.transfer.meeting, now), max(one.began, now)]
-        times += [max(earliest, now) for _, earliest, _ in one.signals]
+        transfer, signals = one.transfer, []
+        due, began = one.issued + transfer.meeting - now, one.began - now
+        times += (due if due > 0 else 0, began if began > 0 else 0)
+        for counter, earliest, travel in one.signals:
+            signals.append((id(counter), travel))
+            times.append(earliest - now if earliest > now else 0)
+        queue.append((id(transfer), one.is_offered, tuple(signals)))
     return UnitMoment(
-        (frames, running, queue, waiting, unit.pending, unit.is_done),
-        (*(frame[2] for frame in unit.stack), 0 if stream is None else stream.left),
-        tuple(time - now for time in times),
-        unit.clock,
-        tuple(unit.spent[cause] for cause in CAUSES),
+        (frames, running, tuple(queue), waiting, unit.pending, unit.is_done),
+        (*[frame[2] for frame in unit.stack], 0 if stream is None else stream.left),
+        tuple(times),
+        clock,
+        tuple([unit.spent[cause] for cause in CAUSES]),
         dict(unit.traffic),
         dict(unit.met),
         (len(unit.program), len(unit.moves)),

@@ -83,6 +83,8 @@ class Rounds:
             return
         if level.kept >= PATIENCE:
             level.moments = None
+            if all(one.moments is None for one in self.levels.values()):
+                self.marker = None
             return
         self.leads.append(self.transfers.fluid.extremes())
         moment = self._moment()

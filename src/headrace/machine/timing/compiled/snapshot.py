@@ -55,8 +55,12 @@ from headrace.machine.timing.compiled.fields import (
 from headrace.machine.timing.compiled.tables import Tables
 
 Array = np.ndarray[Any, Any]
-_PLACE, _SUMS = 9, SIGNALS + 1 - BUSY
-_CLOCKS = 3
+EVER = -(1 << 62)
+"""A time before all others: whoever is not in the tables may still wait for any moment."""
+PLACE, SUMS = 9, SIGNALS + 1 - BUSY
+"""Entries of a unit's place; sums at the end of its block."""
+CLOCKS = 3
+"""Times at the beginning of a unit's block."""
 
 
 @dataclass(frozen=True)
@@ -76,18 +80,32 @@ class Snapshot:
 
 def snapshot(tables: Tables, now: int) -> Snapshot:
     """Return the moment `now` of tables on which no unit can run."""
+    place, relative, absolute, starts = note(tables, now)
+    return Snapshot(place.tobytes(), relative, absolute, starts, tables.memory[tables.streams + OPENED])
+
+
+def note(tables: Tables, now: int) -> tuple[Array, Array, Array, Array]:
+    """Return `place`, `relative`, `absolute` and `starts` of a moment (see `Snapshot`)."""
     m, queues, counters = tables.memory, tables.queues, tables.slots
     units = tables.end // tables.size
-    arrived, returning = int(m[queues + ARRIVED].sum()), int(m[queues + RETURNING].sum())
-    pending = int(m[counters + PENDING].sum())
-    blocks = units + len(queues) + len(counters)
-    places = units * _PLACE + len(queues) * 3 + len(counters) + 2 * arrived + returning
-    size = units * _width(tables) + len(queues) + len(counters) + arrived + returning + pending
-    place, starts = np.zeros(places, np.int64), np.zeros(blocks, np.int64)
+    places, size = _sizes(m, queues, counters)
+    places, size = places + units * PLACE, size + units * width(tables)
+    place, starts = np.empty(places, np.int64), np.empty(units + len(queues) + len(counters), np.int64)
     relative, absolute = np.zeros(size, np.int64), np.zeros(size, np.int64)
     used, filled = _note(m, tables.size, tables.end, queues, counters, now, place, relative, absolute, starts)
-    opened = m[tables.streams + OPENED]
-    return Snapshot(place[:used].tobytes(), relative[:filled], absolute[:filled], starts, opened)
+    return place[:used], relative[:filled], absolute[:filled], starts
+
+
+@compiled
+def _sizes(m: Array, queues: Array, counters: Array) -> tuple[int, int]:
+    """Most entries of place, and of the blocks, that queues and counters need."""
+    places, size = 3 * len(queues) + len(counters), len(queues) + len(counters)
+    for q in queues:
+        places += 2 * m[q + ARRIVED] + m[q + RETURNING]
+        size += m[q + ARRIVED] + m[q + RETURNING]
+    for c in counters:
+        size += m[c + PENDING]
+    return places, size
 
 
 @compiled
@@ -116,7 +134,7 @@ def _note(
         relative[b + 1] = max(m[u + SETTLED], clock) - now
         relative[b + 2] = (max(m[u + START], clock) if is_streaming else clock) - now
         absolute[b] = clock
-        b += _CLOCKS
+        b += CLOCKS
         for level in range(size - STACK):
             absolute[b] = m[u + STACK + level] if level < m[u + DEPTH] else 0
             b += 1
@@ -151,7 +169,7 @@ def _note(
         absolute[b] = m[q + FREE_SINCE]
         b += 1
     for c in counters:
-        heard = m[m[c + AWAITED_BY] + CLOCK] if m[c + AWAITED_BY] >= 0 else now
+        heard = m[m[c + AWAITED_BY] + CLOCK] if m[c + AWAITED_BY] >= 0 else EVER
         place[p] = m[c + PENDING]
         p += 1
         starts[k] = b
@@ -184,9 +202,9 @@ def rounds(before: Snapshot, now: Snapshot, tables: Tables) -> int | None:
     is_moving = np.logical_or.reduceat(now.absolute != before.absolute, now.starts)
     if (is_moving & np.logical_or.reduceat(now.relative != before.relative, now.starts)).any():
         return 0
-    width, found = _width(tables), None
+    block, found = width(tables), None
     for row in np.flatnonzero(is_moving[: tables.end // tables.size]):
-        counts = slice(now.starts[row] + _CLOCKS, now.starts[row] + width - _SUMS)
+        counts = slice(now.starts[row] + CLOCKS, now.starts[row] + block - SUMS)
         left, passed = now.absolute[counts], before.absolute[counts] - now.absolute[counts]
         moved = np.flatnonzero(passed)
         if len(moved) != 1 or passed[moved[0]] < 0:
@@ -201,15 +219,15 @@ def jump(tables: Tables, before: Snapshot, now: Snapshot, times: int, period: in
     m, change = tables.memory, (now.absolute - before.absolute) * times
     is_moving = np.logical_or.reduceat(change != 0, now.starts)
     units, queues, counters = np.split(is_moving, np.cumsum([tables.end // tables.size, len(tables.queues)]))
-    shift, width, depth = period * times, _width(tables), tables.size - STACK
+    shift, depth = period * times, tables.size - STACK
     for row in np.flatnonzero(units):
-        u, counts = row * tables.size, now.starts[row] + _CLOCKS
+        u, counts = row * tables.size, now.starts[row] + CLOCKS
         for column in (CLOCK, SETTLED, START):
             m[u + column] += shift
         m[u + STACK : u + STACK + depth] += change[counts : counts + depth]
         m[u + LEFT] += change[counts + depth]
-        sums = now.starts[row] + width - _SUMS
-        m[u + BUSY : u + SIGNALS + 1] += change[sums : sums + _SUMS]
+        sums = now.starts[row] + width(tables) - SUMS
+        m[u + BUSY : u + SIGNALS + 1] += change[sums : sums + SUMS]
     for q in tables.queues[queues]:
         m[m[q + ARRIVALS] :][: m[q + ARRIVAL_ROOM] * ARRIVAL_ROW : ARRIVAL_ROW] += shift
         m[m[q + RETURNS] :][: m[q + RETURN_ROOM] * RETURN_ROW : RETURN_ROW] += shift
@@ -219,6 +237,6 @@ def jump(tables: Tables, before: Snapshot, now: Snapshot, times: int, period: in
     m[tables.streams + OPENED] += (now.opened - before.opened) * times
 
 
-def _width(tables: Tables) -> int:
+def width(tables: Tables) -> int:
     """Entries of the block of a unit."""
-    return _CLOCKS + tables.size - STACK + 1 + _SUMS
+    return CLOCKS + tables.size - STACK + 1 + SUMS

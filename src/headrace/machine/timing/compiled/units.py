@@ -8,6 +8,7 @@ import numpy as np
 
 from headrace.machine.timing.compiled import fields as f
 from headrace.machine.timing.compiled.advance import STILL, advance
+from headrace.machine.timing.compiled.memo import Memo
 from headrace.machine.timing.compiled.snapshot import Snapshot, jump, rounds, snapshot
 from headrace.machine.timing.compiled.tables import Tables
 from headrace.machine.timing.fifo import Counter
@@ -25,15 +26,18 @@ class CompiledUnits:
     ) -> None:
         self.units = units
         self.tables = Tables(wiring, units)
+        self.memo = Memo(self.tables)
         self._outside = {unit.number for unit in outside}
         self._leaving = [one for one in self.tables.counters if one.receiver in self._outside]
+        self._leaving_slots = self.tables.slots[np.array([one.slot for one in self._leaving], np.int64)]
 
     def run(self) -> list[Counter]:
         """Run until no unit can go on; return the counters of units outside that have got signals."""
+        self.memo.run(self._advance)
         tables = self.tables
-        while (full := advance(tables.memory, tables.size, tables.end)) != STILL:
-            self._grow(full)
         raised, m = [], tables.memory
+        if not m[self._leaving_slots + f.PENDING].any():
+            return []
         for counter in self._leaving:
             c = tables.slots[counter.slot]
             if m[c + f.PENDING]:
@@ -41,6 +45,11 @@ class CompiledUnits:
                 m[c + f.PENDING] = 0
                 raised.append(counter)
         return raised
+
+    def _advance(self) -> None:
+        tables = self.tables
+        while (full := advance(tables.memory, tables.size, tables.end)) != STILL:
+            self._grow(full)
 
     def is_awaited(self, counter: Counter) -> bool:
         """Return whether a signal goes to one of the units."""
