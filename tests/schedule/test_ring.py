@@ -13,6 +13,7 @@ from headrace.runtime.kernel import Kernel
 from headrace.schedule.graph import Handover
 from headrace.schedule.model import model
 from headrace.schedule.model.statements import everything
+from tests.kernels.listed import FOLDER
 from tests.schedule.exchanges import copy_of, exchange
 
 GROUPS = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}
@@ -49,6 +50,49 @@ def values(tiles: int, rows: int, columns: int, dtype: str) -> np.ndarray:
     return rng.standard_normal((tiles, rows, columns)).astype(numpy_dtype(dtype))
 
 
+@pytest.mark.parametrize(
+    "tiles, size, rows, columns, dtype",
+    [(8, 4, 1, 64, "f32"), (6, 3, 5, 300, "f16"), (4, 2, 1, 1, "f32"), (4, 2, 90, 210, "f16")],
+)
+def test_a_reduction_for_one_tile_of_a_group_goes_round_the_ring(tiles, size, rows, columns, dtype):
+    text = exchange(tiles, rows, columns, dtype, size=size, first_only=True)
+    assert not handovers(text) and handovers(text, without=("ring",)) and handovers(text, "tiny")
+    program = Kernel(text).compile("spyre")
+    program.require_legal()
+    x = values(tiles, rows, columns, dtype)
+    run = program.run(x=x)
+    want = x.astype(np.float64).reshape(tiles // size, size, rows, columns).sum(1)
+    step = 2e-6 if dtype == "f32" else 1e-3
+    got = run.outputs["y"].astype(np.float64)[::size]
+    assert np.allclose(got, want, rtol=step, atol=step * np.abs(x).max())
+    assert run.cycles < Kernel(text).compile("spyre", without=["ring"]).run(x=x).cycles
+
+
+def test_a_split_of_the_depth_of_products_passes_partial_sums_from_core_to_core():
+    text = (FOLDER / "swiglu_4.mlir").read_text()
+    assert not handovers(text)
+    ways = [Kernel(text).compile("spyre", without=left) for left in ([], ["ring"], ["fusion"], ["residency"])]
+    rng = np.random.default_rng(3)
+    shapes = {"x": (16, 64), "gate": (64, 128), "up": (64, 128), "down": (128, 64)}
+    given = {n: rng.standard_normal(s).astype(np.float16) / 8 for n, s in shapes.items()}
+    runs = [program.run(**given) for program in ways]
+    for program, run in zip(ways, runs, strict=True):
+        program.require_legal()
+        np.testing.assert_allclose(run.outputs["y"], runs[1].outputs["y"], rtol=2e-3, atol=2e-3)
+    assert runs[0].cycles < runs[1].cycles
+
+
+@pytest.mark.parametrize("change", [{"step": 256}, {"step": 64}])
+def test_a_plan_with_other_messages_than_the_other_cores_have_says_so(change):
+    kernel = Kernel(exchange(4, 1, 256, "f32", size=4, first_only=True))
+    plan = kernel.compile("spyre").plan
+    for phase in plan["classes"][0]["phases"]:
+        if phase["step"] == 128 and phase["computes"] == ["ktdp.inter_tile_reduce"]:
+            phase |= change
+    with pytest.raises(HeadraceError, match="messages of 256|steps of 64"):
+        kernel.compile("spyre", plan=plan)
+
+
 @pytest.mark.parametrize("tiles, shift", [(8, 7), (5, 2), (32, 16)])
 def test_a_value_for_one_other_tile_goes_over_the_ring(tiles, shift):
     text = exchange(tiles, 3, 70, "f32", shift=shift)
@@ -66,9 +110,9 @@ def test_messages_are_shorter_than_the_queue_of_the_ring():
 
 @pytest.mark.parametrize(
     "text",
-    [exchange(64, 1, 64, "f32", size=4), exchange(8, 1, 64, "f32", size=4, first_only=True),
+    [exchange(64, 1, 64, "f32", size=4), exchange(4, 1, 64, "f32", size=4, first_only=True, loop="%c3"),
      exchange(8, 1, 64, "f32", size=8, more=copy_of(4, 1, 64, "f32")), exchange(4, 1, 64, "f64", size=4)],
-    ids=["more tiles than cores", "one consumer a group", "another kernel on some cores", "type not carried"],
+    ids=["more tiles than cores", "one consumer in a loop", "another kernel on some", "type not carried"],
 )  # fmt: skip
 def test_what_not_all_cores_do_alike_passes_through_device_memory(text):
     assert handovers(text)

@@ -22,6 +22,7 @@ from headrace.schedule.phases.shape import Shape, home, reduction_kinds, shape
 from headrace.schedule.phases.storage import Storage
 from headrace.schedule.phases.strips import Strips
 from headrace.schedule.plan import ClassPlan, PhasePlan, Plan
+from headrace.schedule.ring import apart_entry, exchanged, message_lanes
 from headrace.schedule.units import units
 
 
@@ -166,6 +167,7 @@ def _wrong(phase: PhasePlan, made: Shape, device: Device) -> Iterator[tuple[str,
     yield from _blocks(phase, device)
     yield from _rows(phase, made)
     yield from _products(phase, made)
+    yield from _messages(phase, made, device)
     room = device.memory("ct_local").size_bytes
     size = buffer_bytes(phase, made)
     if size > room:
@@ -205,6 +207,18 @@ def _rows(phase: PhasePlan, made: Shape) -> Iterator[tuple[str, str]]:
     elif phase.kept and (phase.kept != (weights,) or not is_possible):
         hint = f"only {weights}, in an order by columns, with one dim of depth in several tiles"
         yield f"{', '.join(phase.kept)} kept", hint
+
+
+def _messages(phase: PhasePlan, made: Shape, device: Device) -> Iterator[tuple[str, str]]:
+    """What is wrong with the steps of a phase whose values pass between cores."""
+    lanes = message_lanes(made.group.computes, device, units(device).vector)
+    if lanes is not None and phase.step > lanes:
+        yield f"messages of {phase.step} elements between cores", f"at most {lanes}"
+    elif apart_entry(made.group.computes[0]) is not None:
+        step, size = exchanged(made.extents.get(phase.lane, 1), lanes)
+        if phase.step != step or any(n != size for n in phase.tile.values()):
+            hint = f"steps of {step} in tiles of {size}, as the cores of the other classes have"
+            yield f"steps of {phase.step} in tiles of {dict(phase.tile)}", hint
 
 
 def _products(phase: PhasePlan, made: Shape) -> Iterator[tuple[str, str]]:

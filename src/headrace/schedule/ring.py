@@ -3,12 +3,14 @@
 `attr` of such an entry lists the pairs (core that sends, core that receives); they close to cycles of equal
 length. "ring.pass" is the value of the core before; "ring.add", "ring.max" and so on combine the values of
 the whole cycle: every core sends on what came last and adds it to its own sum. An entry stands alone in its
-Compute, on an input as it is.
+Compute, on an input as it is. Where the cores of a cycle do other things beside (one of them wants the sum),
+the pairs are `Apart`: the Compute is a phase by itself, planned alike whatever is around it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from headrace.arch.device import Device, Ring
 from headrace.arch.routes import vector_unit
@@ -18,6 +20,34 @@ from headrace.schedule.graph import Compute, CoreClass, Loop, Scalar, Statement
 PREFIX = "ring."
 PASS = "ring.pass"
 Pairs = tuple[tuple[int, int], ...]
+MESSAGES = 64
+"""Messages of a tile of a phase that only exchanges values."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Pairs of cores in different classes."""
+
+    pairs: Pairs
+
+
+@dataclass(frozen=True)
+class Use:
+    """How many cores a ring joins (0: none), and whether cores that exchange values may differ otherwise."""
+
+    cores: int = 0
+    parting: bool = False
+
+
+def uses(device: Device, without: Collection[str]) -> list[Use]:
+    """Return the ways to use the ring of a device, the most first, the last one not at all."""
+    cores = 0 if "ring" in without else ring_cores(device)
+    return [Use(cores, True), Use(cores), Use()] if cores else [Use()]
+
+
+def is_sound(use: Use, classes: Sequence[CoreClass]) -> bool:
+    """Return whether all cores that exchange values do so alike."""
+    return not use.cores or (not any(map(is_parted, classes)) and is_met_alike(classes))
 
 
 def ring_cores(device: Device) -> int:
@@ -53,13 +83,36 @@ def _whole(body: Iterable[Statement], cores: set[int]) -> Iterator[bool]:
             is_even = isinstance(trip, int) or len(set(trip.values)) == 1
             yield all(found) and (is_even or not found)
         elif isinstance(statement, Compute) and (entry := ring_entry(statement)) is not None:
-            yield all((a in cores) == (b in cores) for a, b in pairs_of(entry))
+            is_apart = isinstance(entry.attr, Apart)
+            yield is_apart or all((a in cores) == (b in cores) for a, b in pairs_of(entry))
 
 
 def pairs_of(entry: Scalar) -> Pairs:
     """Return the pairs (core that sends, core that receives) of an entry."""
-    assert isinstance(entry.attr, tuple)
-    return entry.attr
+    found = entry.attr.pairs if isinstance(entry.attr, Apart) else entry.attr
+    assert isinstance(found, tuple)
+    return found
+
+
+def apart_entry(compute: Compute) -> Scalar | None:
+    """Return the entry of a Compute that is a phase by itself, None if it is none."""
+    entry = ring_entry(compute)
+    return entry if entry is not None and isinstance(entry.attr, Apart) else None
+
+
+def is_met_alike(classes: Sequence[CoreClass]) -> bool:
+    """Return whether all cores that exchange values apart come to the same exchanges in the same order."""
+    met: dict[int, list[object]] = {}
+    pairs: set[tuple[int, int]] = set()
+    for part in classes:
+        marks: list[object] = []
+        for s in part.body:
+            entry = apart_entry(s) if isinstance(s, Compute) else None
+            if isinstance(s, Compute) and entry is not None:
+                marks.append((entry.op, entry.attr, entry.dtype, [d.extent for d in s.dims]))
+                pairs |= set(pairs_of(entry))
+        met |= dict.fromkeys(part.cores, marks)
+    return all(met.get(a) == met.get(b) for a, b in pairs)
 
 
 def by_corelet(entry: Scalar, device: Device, kind: str) -> tuple[Pairs, ...]:
@@ -97,6 +150,19 @@ def message_bytes(device: Device, kind: str) -> int | None:
     """
     ring = device.find_ring(kind, kind)
     return ring.inject.capacity_bytes if ring is not None else None
+
+
+def message_lanes(computes: Sequence[Compute], device: Device, kind: str) -> int | None:
+    """Return the most lanes a step of these Computes may have, None if there is no limit."""
+    passed = [s for c in computes if (s := ring_entry(c)) is not None]
+    most = message_bytes(device, kind) if passed else None
+    return None if most is None else most // max(itemsize(s.dtype) for s in passed)
+
+
+def exchanged(extent: int, lanes: int | None) -> tuple[int, int]:
+    """Return the step and the tile of a phase that exchanges values between classes: the same in each."""
+    step = min(extent, lanes or extent)
+    return step, min(extent, step * MESSAGES)
 
 
 def message_cycles(entry: Scalar, elements: int, device: Device, kind: str) -> float:

@@ -21,6 +21,7 @@ from headrace.schedule.model.ops import indirect, intertile, pointwise, shapes, 
 from headrace.schedule.model.ops.named import linalg_op
 from headrace.schedule.model.state import Binding, Refused, State, Undelivered, Unknown
 from headrace.schedule.model.tensors import Constant, Integer
+from headrace.schedule.ring import Use
 
 Handler = Callable[[State, Operation], Sequence[Binding]]
 
@@ -30,13 +31,13 @@ def evaluate(
     function: FuncOp,
     coordinates: np.ndarray,
     bindings: Mapping[str, Constant | Integer],
-    ring_cores: int = 0,
+    ring: Use,
 ) -> State:
     """The state after the function ran for the tiles with these grid coordinates (one row a tile).
 
     Split: the tiles do not all do the same.
     """
-    state = State(module, coordinates, grid(function), ring_cores)
+    state = State(module, coordinates, grid(function), ring)
     block = function.body.block
     for k, argument in enumerate(block.args):
         state.env[argument] = bindings[argument_name(function, k)]

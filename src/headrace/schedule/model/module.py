@@ -32,7 +32,7 @@ from headrace.schedule.model.tidy.pieces import Piece
 from headrace.schedule.model.tidy.rounds import core_classes
 from headrace.schedule.model.tidy.sequence import in_sequence
 from headrace.schedule.model.work.total import work_of
-from headrace.schedule.ring import is_parted, ring_cores
+from headrace.schedule.ring import Use, is_sound, uses
 
 
 def model(
@@ -52,13 +52,12 @@ def model(
     everything that cannot be scheduled.
     """
     name, runs = launch(module, function, scalars or {})
-    ring = 0 if "ring" in without else ring_cores(device)
-    kernels = [_kernel(module, run, device.cores, ring) for run in runs]
-    joined, kept = in_sequence([k.classes for k in kernels], between)
-    if ring and any(map(is_parted, joined)):  # kernels that part the cores of a ring part its messages
-        kernels = [_kernel(module, run, device.cores, 0) for run in runs]
+    for use in uses(device, without):
+        kernels = [_kernel(module, run, device.cores, use) for run in runs]
         joined, kept = in_sequence([k.classes for k in kernels], between)
-    classes = least = _finished(joined)
+        classes = least = _finished(joined)
+        if is_sound(use, joined) and is_sound(use, classes):
+            break
     if between is not None and len(runs) > 1:
         least = _finished(in_sequence([k.classes for k in kernels])[0])
     scratch = {name: arg for k in kernels for name, arg in k.scratch.items()}
@@ -74,7 +73,7 @@ class _Kernel:
     scratch: Mapping[str, Arg]
 
 
-def _kernel(module: ModuleOp, run: KernelRun, cores: int, ring: int) -> _Kernel:
+def _kernel(module: ModuleOp, run: KernelRun, cores: int, ring: Use) -> _Kernel:
     tiles = grid(run.kernel)
     coordinates = np.array([c[::-1] for c in product(*(range(n) for n in reversed(tiles)))], np.int64)
     pieces = _pieces(module, run.kernel, coordinates, run.bindings, ring)
@@ -92,7 +91,7 @@ def _pieces(
     function: FuncOp,
     coordinates: np.ndarray,
     bound: Mapping[str, Constant | Integer],
-    ring: int,
+    ring: Use,
 ) -> dict[Piece, State]:
     """The function evaluated group by group, groups parted wherever their tiles do not do the same."""
     groups = [np.arange(len(coordinates))]

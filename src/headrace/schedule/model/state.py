@@ -37,6 +37,7 @@ from headrace.schedule.model.tensors import (
     plain_number,
     through,
 )
+from headrace.schedule.ring import Apart, Pairs, Use
 
 
 class Split(Exception):
@@ -110,7 +111,7 @@ class Future:
     key: str
     names: tuple[str, ...]
     kinds: tuple[tuple[tuple[int, ...], str], ...]
-    pairs: tuple[tuple[int, int], ...] = ()
+    pairs: Pairs | Apart = ()
     """If the values pass over a ring: the cores that send and those that receive."""
     values: tuple[AnyTensor, ...] = ()
     """If they do: the values of the tiles themselves."""
@@ -145,8 +146,8 @@ class State:
     """One row a tile, one column a grid dim."""
     grid: tuple[int, ...] = ()
     """The extent of every grid dim."""
-    ring_cores: int = 0
-    """How many cores a ring joins; 0: values between tiles pass through device memory."""
+    ring: Use = Use()
+    """How values between tiles may pass over a ring."""
     env: dict[SSAValue, Binding] = field(default_factory=dict)
     ranges: dict[str, tuple[nm.Const, nm.Const]] = field(default_factory=dict)
     values: dict[str, Value] = field(default_factory=dict)

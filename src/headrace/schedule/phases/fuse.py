@@ -10,7 +10,7 @@ from typing import Literal
 
 from headrace.schedule.graph import Access, Axis, Compute, Contraction, Dim, Scalar
 from headrace.schedule.phases.bodyops import coordinate
-from headrace.schedule.ring import ring_entry
+from headrace.schedule.ring import apart_entry, ring_entry
 
 Kind = Literal["vector", "column", "contract"]
 
@@ -163,6 +163,8 @@ def _is_sound(group: Group) -> bool:
     group.
     """
     rings = [c for c in group.computes if ring_entry(c) is not None]
+    if any(apart_entry(c) is not None for c in rings) and len(group.computes) > 1:
+        return False
     if rings and (group.reduced or any({d.name for d in c.dims} != group.dims for c in rings)):
         return False  # messages would be sent in every pass over a row, or again for every row
     leaving = [c for c in group.computes if c.outs[0].value not in group.local]

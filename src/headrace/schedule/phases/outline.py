@@ -18,6 +18,7 @@ from headrace.schedule.phases.pairs import paired
 from headrace.schedule.phases.statements import Block, identity, regular, source_of, without_unit_dims
 from headrace.schedule.phases.storage import Storage, of_access, surface
 from headrace.schedule.phases.strips import Strips, in_strips
+from headrace.schedule.ring import apart_entry
 
 Ranges = Mapping[str, tuple[int, int]]
 ReductionKind = Callable[[Compute, "Scope"], Kind]
@@ -46,6 +47,7 @@ class Scope:
 
     names: Names
     ranges: Ranges
+    passed: frozenset[str] = frozenset()
     separate: set[int] = field(default_factory=set)
     pinned: set[str] = field(default_factory=set)
     apart: frozenset[str] = frozenset()
@@ -72,7 +74,10 @@ def outline(
     if strips is not None:
         block = in_strips(block, names, strips)
     ranges = _ranges(block)
-    scope = Scope(names, ranges, apart=apart | names.apart)
+    passed = frozenset(
+        o.value for s in graph_class.body if isinstance(s, Compute) and apart_entry(s) for o in s.outs
+    )
+    scope = Scope(names, ranges, passed, apart=apart | names.apart | passed)
     items, found = _items(block, scope, reduction_kind, fusing)
     stores = {value: tuple(each) for value, each in found.items()}
     if fusing:
@@ -83,7 +88,7 @@ def outline(
         items = _overwriting(items, names, stores, registers if not strips.ahead else 0)
     if strips is not None and strips.ahead:
         items = ahead(items, names, stores, ranges)
-    return Outline(tuple(items), names, stores, tuple(_homes(items, names)), ranges)
+    return Outline(tuple(items), names, stores, tuple(_homes(items, names, passed)), ranges)
 
 
 def _recomputing(
@@ -109,7 +114,7 @@ def _recomputing(
         made.append(group if scope.apart & group.produced.keys() else absorbed(group, known))
         written += [s for v in group.produced for s in stores.get(v, ())]
     carried = {c.inner for i in items for c in _carried(i)}
-    is_needed = lambda v: v in stores or v in carried or v in names.aliases.values()  # noqa: E731
+    is_needed = lambda v: v in stores or v in scope.passed or v in carried or v in names.aliases.values()  # noqa: E731
     fresh = lambda v: names.fresh(v, names.values[v]).name  # noqa: E731
     left = without_dead(made, is_needed)
     shorter = [split(g, names.values, registers, fresh) if g is not None else [] for g in left]
@@ -428,8 +433,10 @@ def overlap(one: Load | Store, other: Load | Store, scope: Scope) -> bool:
     return not (lower(gap, scope.ranges) > a_length or upper(gap, scope.ranges) < -b_length)
 
 
-def _homes(items: Sequence[Item], names: Names) -> list[str]:
-    """Values computed in one phase and read by another, or through an alias, in order of their phases."""
+def _homes(items: Sequence[Item], names: Names, passed: Container[str] = ()) -> list[str]:
+    """Values computed in one phase and read by another, or through an alias, in order of their phases; those
+    of exchanges between cores (`passed`) in any case.
+    """
     writers: dict[str, set[int]] = {}
     readers: dict[str, set[int]] = {}
     aliased = set()
@@ -445,7 +452,9 @@ def _homes(items: Sequence[Item], names: Names) -> list[str]:
                 if source != name or _is_shifted(name, group, compute):
                     aliased.add(source)
     return [
-        v for v, w in writers.items() if v in readers and (v in aliased or readers[v] | w != w or len(w) > 1)
+        v
+        for v, w in writers.items()
+        if v in passed or v in readers and (v in aliased or readers[v] | w != w or len(w) > 1)
     ]
 
 

@@ -15,7 +15,7 @@ from headrace.schedule.phases.passes import cost, has_lane, point_dims, row_byte
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.phases.straight import is_straight
 from headrace.schedule.plan import PhasePlan
-from headrace.schedule.ring import message_bytes, ring_entry
+from headrace.schedule.ring import apart_entry, exchanged, message_lanes
 from headrace.schedule.search.pricing import Traffic, phase_cycles, rounded
 from headrace.schedule.units import units
 
@@ -79,15 +79,9 @@ def step_size(shape: Shape, lane: str, device: Device) -> int:
     grain = max([grain, *(unit.lanes.get(o.dtype, 1) for o in shape.inputs)])
     each = sum(itemsize(o.dtype) for o in (*shape.inputs, *shape.outputs) if has_lane(o, lane)) or 1
     room = unit.registers_bytes or 16384
-    most = min(max(grain, room // each // grain * grain), _message_lanes(shape, device))
+    most = max(grain, room // each // grain * grain)
+    most = min(most, message_lanes(shape.group.computes, device, unit.kind) or most)
     return extent if extent <= most else even_step(extent, most, grain)
-
-
-def _message_lanes(shape: Shape, device: Device) -> int:
-    """Return the lanes of which a message between cores may be made."""
-    passed = [s for c in shape.group.computes if (s := ring_entry(c)) is not None]
-    most = message_bytes(device, units(device).vector) if passed else None
-    return 1 << 60 if most is None else most // max(itemsize(s.dtype) for s in passed)
 
 
 def even_step(extent: int, most: int, grain: int) -> int:
@@ -146,6 +140,9 @@ def candidates(
     if is_straight(shape):
         yield _straight(name, shape, lane, device, cores, limits)
         return
+    if apart_entry(shape.group.computes[0]) is not None:
+        yield exchange(name, shape, lane, device, cores, limits)
+        return
     step = step_size(shape, lane, device)
     room = device.unit(units(device).vector).registers_bytes or 1 << 60
     split = halves(shape, lane, room)
@@ -174,6 +171,20 @@ def least_candidates(
         tile = {d: size if d == lane else 1 for d in shape.extents}
         plan = _plan(name, shape, lane, size, chunk, tile, 1, device, cores, limits)
         yield _priced(plan, shape, device, cores) if plan.lx_bytes <= limits.lx_bytes else None
+
+
+def exchange(
+    name: str, shape: Shape, lane: str, device: Device, cores: int, limits: Limits
+) -> PhasePlan | None:
+    """The one plan of a phase by which cores of different classes exchange values: whole messages, as many a
+    tile, whatever else the class does. None if it does not fit.
+    """
+    assert set(shape.extents) <= {lane}
+    lanes = message_lanes(shape.group.computes, device, units(device).vector)
+    step, size = exchanged(shape.extents.get(lane, 1), lanes)
+    tile = dict.fromkeys(shape.extents, size)
+    plan = _plan(name, shape, lane, step, 0, tile, 1, device, cores, limits)
+    return _priced(plan, shape, device, cores) if plan.lx_bytes <= limits.lx_bytes else None
 
 
 def _straight(name: str, shape: Shape, lane: str, device: Device, cores: int, limits: Limits) -> PhasePlan:

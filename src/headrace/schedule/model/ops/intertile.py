@@ -103,7 +103,7 @@ def reduce(state: State, op: Any, run: Run) -> list[Binding]:
     future = _future(state, op.futures[0])
     combiner = _combiner(op)
     if future.pairs:
-        return [_shaped(state, passed(state, op, future, 0, PREFIX + str(combiner)), op.results[0], op)]
+        return _around(state, op, future, str(combiner))
     if combiner is not None:
         return _nest(state, op, future, combiner)
     parts = _deliver(state, op, future)
@@ -119,6 +119,16 @@ def reduce(state: State, op: Any, run: Run) -> list[Binding]:
         run(state, block)
         total = [state.get(v) for v in block.last_op.operands]
     return [_shaped(state, t, r, op) for t, r in zip(total, op.results, strict=True)]
+
+
+def _around(state: State, op: Any, future: Future, combiner: str) -> list[Binding]:
+    """The combination of the values of a group over the ring; tiles that do not consume it take part."""
+    sources = _routes(op.futures[0].owner, op).sources
+    wanted = np.array([int(t) in sources for t in state.tiles])
+    if wanted.any() and not wanted.all():
+        raise Split(wanted)
+    total = passed(state, op, future, 0, PREFIX + combiner)
+    return [_shaped(state, total, op.results[0], op)] if wanted.all() else [Undelivered()]
 
 
 # -- delivery ----------------------------------------------------------------------------------------------

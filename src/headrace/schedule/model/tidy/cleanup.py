@@ -9,13 +9,15 @@ from headrace.ir.diagnostics import Location
 from headrace.schedule.graph import Compute, Handover, Insert, Load, Loop, Reshape, Statement, Store, Value
 from headrace.schedule.model.bodies.body import pruned
 from headrace.schedule.model.statements import changed, has_stores, makes, reads, renamed
+from headrace.schedule.ring import apart_entry
 
 
 def drop_dead(body: Iterable[Statement], live: Iterable[str]) -> tuple[Statement, ...]:
     """The statements that memory or a live value depends on; bodies lose what no result needs."""
-    needed = set(live)
+    body = list(body)
+    needed = {*live, *(o.value for s in body if isinstance(s, Compute) and apart_entry(s) for o in s.outs)}
     kept: list[Statement] = []
-    for s in reversed(list(body)):
+    for s in reversed(body):
         if isinstance(s, Loop):
             s = _drop_in_loop(s, needed)
             if not s.carried and not has_stores(s.body):
