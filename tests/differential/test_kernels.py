@@ -19,6 +19,7 @@ from headrace.runtime.kernel import Kernel, load
 from headrace.runtime.launch import run_program
 from headrace.runtime.program import Run
 from headrace.runtime.reference import run_reference
+from headrace.schedule.search import OPTIMISATIONS
 
 DEVICES = ("spyre", "spyre-1core", "sample", "tiny")
 EXAMPLES = sorted(KERNELS)
@@ -37,12 +38,14 @@ QUICK = [(name, extents) for name, extents in CASES if _elements(extents) < 200_
 LARGE = [case for case in CASES if case not in QUICK]
 
 
-def compare(kernel: Kernel, device: str | Device, is_checked: bool = False) -> Run:
+def compare(
+    kernel: Kernel, device: str | Device, is_checked: bool = False, without: tuple[str, ...] = ()
+) -> Run:
     """Compiles, verifies, runs printed and re-parsed DFIR, compares with the reference; AssertionError if
     they differ. Returns the run.
     """
     scalars = default_scalars(kernel, {})
-    program = kernel.compile(device, scalars=scalars)
+    program = kernel.compile(device, scalars=scalars, without=without)
     assert not program.illegalities()
     run = run_program(program.reparsed(), None, 1, is_checked=is_checked)
     reference = run_reference(kernel, None, 1, scalars)
@@ -109,3 +112,19 @@ def test_a_device_without_the_type_says_so() -> None:
     text = kernel.text.replace("f16", "f64")
     with pytest.raises(HeadraceError, match="f64"):
         Kernel(text).compile("sample")
+
+
+@pytest.mark.parametrize("without", [*((name,) for name in OPTIMISATIONS), OPTIMISATIONS])
+@pytest.mark.parametrize(
+    ("name", "extents"),
+    [
+        ("matmul_bias_gelu", {"m": 1, "k": 770, "n": 2, "grid": (1, 2), "k_step": 64}),
+        ("layernorm", {"rows": 3, "columns": 1100, "cores": 2, "rows_per_step": 1}),
+        ("attention", {"heads": 2, "length": 9, "depth": 7}),
+    ],
+)
+def test_a_kernel_is_right_without_an_optimisation(
+    name: str, extents: dict[str, Any], without: tuple[str, ...]
+) -> None:
+    """Rows longer than the registers of the device among them."""
+    compare(Kernel(kernel_text(name, **extents)), "tiny", True, without)

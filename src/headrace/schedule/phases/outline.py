@@ -84,6 +84,9 @@ def outline(
         items = _recomputing(items, names, stores, scope, registers)
         if strips is None:
             items = _paired(items, names, stores)
+    else:
+        fresh = lambda v: names.fresh(v, names.values[v]).name  # noqa: E731
+        items = _replaced(items, ([*split(g, names.values, registers, fresh)] for g in flat_groups(items)))
     if strips is not None:
         items = _overwriting(items, names, stores, registers if not strips.ahead else 0)
     if strips is not None and strips.ahead:
