@@ -12,13 +12,14 @@ from headrace.arch.presets import device
 from headrace.ir.diagnostics import HeadraceError
 from headrace.ir.text import parse
 from headrace.runtime.defaults import default_scalars
-from headrace.runtime.kernel import Kernel
+from headrace.runtime.kernel import Kernel, load
 from headrace.schedule.graph import Linear, PerCore
 from headrace.schedule.model import model
 from headrace.schedule.phases.multicast import joinable
 from headrace.schedule.search import Defaults, search
 from headrace.schedule.search.contract import taper
 from headrace.schedule.search.pricing import rounding
+from tests.kernels.listed import FOLDER
 from tests.schedule import tilegraphs
 
 
@@ -52,6 +53,11 @@ def test_every_core_reads_the_gathered_rows_of_its_own():
     plan = search(model(parse(text), device("spyre")), device("spyre"))
     (phase,) = plan.classes[0].phases
     assert not phase.multicast and plan.predicted_cycles >= plan.bound_cycles
+
+
+def test_what_stays_in_the_scratchpad_waits_for_no_device_memory():
+    program = load(FOLDER / "ring_shift.mlir", "ring_shift").compile("spyre")
+    assert program.plan["predicted_cycles"] == pytest.approx(timed_cycles(program), rel=0.05)
 
 
 def test_partial_sums_take_the_time_of_the_vector_unit_they_pass_through():

@@ -107,10 +107,12 @@ def phase_cycles(
     every = dict(parts) | {"ddr": memory_cycles(traffic, device)}
     tiles = max(1, trips)
     setup = device.unit(units(device).loader).setup_cycles
-    wait = device.cycles(device.memory("global").latency_ns) + 2 * device.signal_cycles
+    signals = 2 * device.signal_cycles
+    wait = device.cycles(device.memory("global").latency_ns) + signals
+    ways = sum(wait if moved else signals for moved in (traffic.read, traffic.written))
     issue = {"in": setup * traffic.loads + (setup + wait) * traffic.gathers, "out": setup * traffic.stores}
     through, moved = sum(parts.values()) / tiles, every["ddr"] / tiles
-    last = through + sum(issue.values()) + 2 * wait
+    last = through + sum(issue.values()) + ways
     last += max(moved, apart_cycles(traffic, device) / tiles)
     if plan.copies.get("in", 1) > 1 or trips == 1:
         rounds = [(n + wait + moved + through) / plan.copies.get(k, 1) for k, n in issue.items()]
