@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
+from math import inf
 
 import pytest
 from benchmarks.kernels.attention import attention
 
+from headrace.arch.presets import device
 from headrace.ir.diagnostics import HeadraceError
 from headrace.runtime.compiler import Options, compile_kernel
 from headrace.runtime.kernel import Kernel
@@ -15,6 +19,7 @@ from tests.schedule.test_strips import check, compiled, strips
 
 TEXT, SIZE = attention(2, 256, 128, 1), 384 * 1024
 """Two heads on one of keys, strips of 128 rows."""
+EXPONENTIALS = ("linalg.reduce", "linalg.generic", "linalg.reduce")
 
 
 def pairs(program: Program) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -29,9 +34,7 @@ def pairs(program: Program) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
 def test_exponentials_run_beside_the_second_product_of_the_strip_before():
     program = check(TEXT, SIZE)
     assert strips(program)[0]["ahead"] == 1
-    assert pairs(program) == [
-        (("linalg.reduce", "linalg.generic", "linalg.reduce"), ("linalg.matmul", "arith.truncf"))
-    ]
+    assert pairs(program) == [(EXPONENTIALS, ("linalg.matmul", "arith.truncf"))]
 
 
 @pytest.mark.long
@@ -39,6 +42,23 @@ def test_exponentials_run_beside_the_second_product_of_the_strip_before():
 def test_quotients_run_beside_the_first_product_of_the_next_strip(length):
     program = check(attention(1, length, 128), 512 * 1024)
     assert (("linalg.generic",), ("linalg.matmul", "linalg.generic")) in pairs(program)
+
+
+def test_a_long_row_comes_in_sections_between_which_products_are_made(monkeypatch):
+    search = importlib.import_module("headrace.schedule.search.search")
+    choices = search.choices
+    monkeypatch.setattr(search, "choices", lambda part, without: (c[:1] for c in choices(part, without)))
+    monkeypatch.setattr(search, "scratch_cycles", lambda *_: inf)
+    settings = {"lx.size_bytes": 512 * 1024, "PT.resident_bytes": 8192, "SFU_REG.size_bytes": 512}
+    text = attention(1, 384, 128)
+    program = check(text, program=compile_kernel(Kernel(text), device("spyre", settings), Options()))
+    assert (("linalg.reduce", "linalg.generic", "linalg.reduce"), ("linalg.matmul", "arith.truncf")) in pairs(
+        program
+    )
+    # in a pass over the strip: both halves of a row for its maximum, then each for its exponentials
+    half = r"size \[1, 192\] to %l1lu_sfu\w* size \[192\] : memref<64x384xf32"
+    found = len(re.findall(half, program.ktdf))
+    assert found and found % 4 == 0
 
 
 def test_without_double_buffering_a_strip_ends_before_the_next_begins():

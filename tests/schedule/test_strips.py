@@ -16,6 +16,7 @@ from headrace.ir.text import parse
 from headrace.runtime.compiler import Options, compile_kernel
 from headrace.runtime.kernel import Kernel
 from headrace.runtime.launch import run_program
+from headrace.runtime.program import Program
 from headrace.runtime.reference import run_reference
 from headrace.schedule.model import model
 from headrace.schedule.phases.chain import chain
@@ -40,9 +41,9 @@ def strips(program):
     return [part["strips"] for part in program.plan["classes"]]
 
 
-def check(text: str, size: int = SMALL, seed: int = 0):
+def check(text: str, size: int = SMALL, seed: int = 0, program: Program | None = None):
     """Run on the machine with the sanitizer and on the reference; the results agree. Returns the program."""
-    program, kernel = compiled(text, size), Kernel(text)
+    program, kernel = program or compiled(text, size), Kernel(text)
     random = np.random.default_rng(seed)
     arrays = {a.name: random.standard_normal(a.shape).astype(np.float16) for a in kernel.arguments}
     run = run_program(program.reparsed(), arrays, is_checked=True)

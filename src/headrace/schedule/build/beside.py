@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from headrace.schedule.build import rows
 from headrace.schedule.build.emitter import Emitter, Pipeline
 from headrace.schedule.build.indices import Index
+from headrace.schedule.build.sections import At, Sections
 from headrace.schedule.build.vector import Phase, sources_of, targets_of
 from headrace.schedule.phases.beside import Beside
 from headrace.schedule.phases.passes import step_of
 
 Turn = Literal["first", "last"]
-
-
-@dataclass(frozen=True)
-class Here:
-    """One place of the rows, in loops that others have opened."""
-
-    at: Mapping[str, Index]
-
-    @contextmanager
-    def nest(self) -> Iterator[Mapping[str, Index]]:
-        """Yield the coordinates; there is no loop to open."""
-        yield self.at
 
 
 class Guest:
@@ -37,7 +24,9 @@ class Guest:
         self.made = step_of(
             phase.shape, plan.lane, plan.elements, frozenset({plan.row}), phase.device, phase.plan.unit
         )
-        self.slots = rows.Slots(phase, plan.lane, plan.elements, self.made)
+        size = plan.elements // plan.sections
+        self.row = Sections(phase, self.made, plan.lane, size, plan.sections)
+        self.slots = self.row.slots
         self.sources, self.targets = sources_of(phase), targets_of(phase)
 
     def among(self, count: int, block: Index, is_last: bool, column: Index, corelet: Index) -> Rows:
@@ -46,26 +35,26 @@ class Guest:
         place = lambda row: self.where(block, column, corelet, row)  # noqa: E731
         return Rows(Index(0), Index(count), self if number else None, number, place)
 
-    def where(self, block: Index, column: Index, corelet: Index, row: Index) -> Here:
+    def where(self, block: Index, column: Index, corelet: Index, row: Index) -> At:
         """Return the place of a row beside a block of products, whose first column is `column`."""
         plan = self.plan
         if plan.by == "columns":
-            return Here({plan.row: row, plan.lane: column})
+            return {plan.row: row, plan.lane: column}
         share = self.phase.shape.extents[plan.row] // self.phase.corelets
         first = corelet * share + block * plan.counts[0]
-        return Here({plan.row: first + row, plan.lane: Index(0)})
+        return {plan.row: first + row, plan.lane: Index(0)}
 
-    def read(self, pipe: Pipeline, here: Here) -> None:
-        """Emit what the reader sends for a row."""
-        rows.read(self.phase, self.made, self.slots, pipe, here, self.sources)
+    def read(self, pipe: Pipeline, at: At, section: int) -> None:
+        """Emit what the reader sends for a section of a row."""
+        self.row.read(pipe, at, section, self.sources)
 
-    def compute(self, pipe: Pipeline, here: Here) -> None:
-        """Emit the step of the vector unit."""
-        rows.compute(self.phase, self.made, self.slots, pipe, here, {})
+    def compute(self, pipe: Pipeline, at: At, section: int) -> None:
+        """Emit the work of the vector unit on it."""
+        self.row.compute(pipe, at, section)
 
-    def write(self, pipe: Pipeline, here: Here) -> None:
-        """Emit what the writer takes for a row."""
-        rows.write(self.phase, self.made, self.slots, pipe, here, self.targets)
+    def write(self, pipe: Pipeline, at: At, section: int) -> None:
+        """Emit what the writer takes for it."""
+        self.row.write(pipe, at, section, self.targets)
 
 
 @dataclass(frozen=True)
@@ -76,36 +65,38 @@ class Rows:
     count: Index
     guest: Guest | None = None
     rows: int = 0
-    place: Callable[[Index], Here] | None = None
+    place: Callable[[Index], At] | None = None
 
 
 def walk(
     emit: Emitter,
     found: Rows,
     product: Callable[[Index], None] | None,
-    beside: Callable[[Guest, Here], None] | None = None,
+    beside: Callable[[Guest, At, int], None] | None = None,
     turn: Turn = "first",
 ) -> None:
-    """Emit the loops over the rows of a block; `beside` emits a row of the guest, before the products that
-    follow it or (turn "last") after them. A unit may have to do with one of both only.
+    """Emit the loops over the rows of a block; `beside` emits a section of a row of the guest, before the
+    products that follow it or (turn "last") after them. A unit may have to do with one of both only.
 
-    All units of a block walk the same loops.
+    All units of a block walk the same loops. The products that follow a section lie side by side.
     """
     if found.guest is None:
         _products(emit, found.count, found.first, product)
         return
-    between, total = found.guest.plan.between, found.count.const
+    plan, total = found.guest.plan, found.count.const
     assert found.place is not None and not found.count.terms
     with emit.loop(found.rows, "q", "parallel_loop") as number:
-        if beside is not None and turn == "first":
-            beside(found.guest, found.place(number))
-        if between == 1 and product is not None:
-            product(number + found.first)
-        else:
-            _products(emit, Index(between), number * between + found.first, product)
-        if beside is not None and turn == "last":
-            beside(found.guest, found.place(number))
-    done = found.rows * between
+        for section in range(plan.sections):
+            at = number * plan.between + found.first + section * found.rows * plan.between
+            if beside is not None and turn == "first":
+                beside(found.guest, found.place(number), section)
+            if plan.between == 1 and product is not None:
+                product(at)
+            else:
+                _products(emit, Index(plan.between), at, product)
+            if beside is not None and turn == "last":
+                beside(found.guest, found.place(number), section)
+    done = found.rows * plan.between * plan.sections
     if total > done:
         _products(emit, Index(total - done), found.first + done, product)
 

@@ -224,7 +224,7 @@ def _pipeline(tile: Blocks, block: Block, column: Index, width: int, found: Rows
                 emit,
                 found,
                 lambda row: _write(emit, pipe, work, row),
-                lambda guest, here: guest.write(pipe, here),
+                lambda guest, at, section: guest.write(pipe, at, section),
             )
 
 
@@ -249,7 +249,7 @@ def _read(
 
     is_guest = found.guest is not None and unit == phase.units.reader
     if mine or is_guest:
-        beside = (lambda guest, here: guest.read(pipe, here)) if is_guest else None
+        beside = (lambda guest, at, section: guest.read(pipe, at, section)) if is_guest else None
         walk(emit, found, send if mine else None, beside, "last")
 
 
@@ -303,7 +303,7 @@ def _vector(emit: Emitter, pipe: Pipeline, work: _Plumbing, found: Rows) -> None
             return
         _epilogue(emit, pipe, work, sums, known, row)
 
-    walk(emit, found, product, lambda guest, here: guest.compute(pipe, here))
+    walk(emit, found, product, lambda guest, at, section: guest.compute(pipe, at, section))
 
 
 def _flat(emit: Emitter, value: SSAValue, work: _Plumbing) -> SSAValue:

@@ -84,7 +84,6 @@ class _Pass:
         fixed = {*names.aliases, *names.aliases.values(), *(self.shared & stores.keys())}
         self.items: list[Item] = []
         self.left: tuple[Group, Group] | None = None
-        self.early: int | None = None
         for item in items:
             halves = halves_of(item, names, fixed)
             if halves is not None:
@@ -96,34 +95,23 @@ class _Pass:
 
     def _other(self, item: Item) -> None:
         is_kept = isinstance(item, Group) and all(c.source == KEEP for c in item.computes)
-        if is_kept and self.early is not None and self._is_loaded(item):
-            self.items.insert(self.early, item)
-            self.early += 1
-            return
         if not is_kept:
             self._flush()
         if isinstance(item, LoopItem):
             item = replace(item, body=tuple(ahead(item.body, self.names, self.stores, self.ranges)))
         self.items.append(item)
 
-    def _is_loaded(self, item: Item) -> bool:
-        assert isinstance(item, Group)
-        return all(value in self.names.loads for value in _read(item))
-
     def _flush(self) -> None:
         self.items += self.left or ()
-        self.left, self.early = None, None
+        self.left = None
 
     def _strips(self, item: LoopItem, halves: Halves) -> None:
-        """The first strip by itself, between the halves of the one before; the others as a loop, behind the
-        loads of what the next loop over strips keeps.
-        """
+        """The first strip by itself, between the halves of the one before; the others as a loop."""
         loop, trips = item.loop, int(item.loop.trip)  # type: ignore[arg-type]
         here = _Moved(self, loop.name, loop.start)
         first = [here.group(g) for g in (halves.product, *halves.front)]
         last, second = self.left or (None, None)
         self.items += [g for g in (last, *first, second) if g is not None]
-        self.early = len(self.items)
         end = _Moved(self, loop.name, add(loop.start, loop.step * (trips - 1)))
         self.left = end.group(halves.last), end.group(halves.second)
         if trips > 1:

@@ -7,13 +7,13 @@ unit. So the rows of both alternate: a row of the vector phase, then products th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.phases.contraction import Roles, roles
-from headrace.schedule.phases.passes import step_of
+from headrace.schedule.phases.passes import accumulator_dtype, has_lane, leaving, step_of
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.phases.straight import is_straight
 from headrace.schedule.plan import PhasePlan
@@ -26,8 +26,8 @@ class Beside:
     """How the rows of a vector phase (dims `row`, `lane`) lie between those of a contraction.
 
     `by` "rows": whole rows, the same number beside every block; "columns": of every row the columns of the
-    block. `counts` are the rows of one corelet beside each of its blocks, in order, `between` the products
-    after each of them.
+    block. `counts` are the rows of one corelet beside each of its blocks, in order; each comes in `sections`,
+    and after each section come `between` products.
     """
 
     by: Literal["rows", "columns"]
@@ -36,6 +36,7 @@ class Beside:
     elements: int
     counts: tuple[int, ...]
     between: int
+    sections: int = 1
 
 
 def beside(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, device: Device) -> Beside | None:
@@ -62,8 +63,7 @@ def beside(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, devi
         if products.extents[found.depth] > host.blocks["depth"]:
             return None
         counts = (rows.extents[row],) * blocks
-        between = _between(host, products, found, counts, device)
-        plan = Beside("columns", row, guest.lane, width, counts, between)
+        plan = Beside("columns", row, guest.lane, width, counts, products.extents[found.row] // max(counts))
     else:
         each, rest = divmod(rows.extents[row], device.corelets)
         if rest or guest.step < rows.extents[guest.lane] or blocks > each or across > 1:
@@ -71,10 +71,36 @@ def beside(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, devi
         counts = _shares(each, blocks)
         if len(set(counts[:-1])) > 1:
             return None
-        between = _between(host, products, found, counts, device)
-        plan = Beside("rows", row, guest.lane, guest.step, counts, between)
+        most, room = products.extents[found.row] // max(counts), _queue(host, products, found, device)
+        plan = Beside("rows", row, guest.lane, guest.step, counts, min(most, room))
+        sections = _sections(-(-most // room), plan, rows, guest, device)
+        if sections > 1:
+            plan = replace(plan, between=most // sections, sections=sections)
     step = step_of(rows, plan.lane, plan.elements, frozenset({plan.row}), device, guest.unit)
     return plan if not step.resident and plan.between > 0 else None
+
+
+def _sections(wanted: int, plan: Beside, rows: Shape, guest: PhasePlan, device: Device) -> int:
+    """The sections of a row, as many as wanted or less: whole vectors, and no value that several of them make
+    together but reductions.
+    """
+    step = step_of(rows, plan.lane, plan.elements, frozenset({plan.row}), device, guest.unit)
+    early, late = leaving(rows, step)
+    computes = rows.group.computes
+    for one in step.passes:
+        for c in one.computes:
+            is_reduction = any(d.kind == "reduction" for d in computes[c].dims)
+            outs = computes[c].outs
+            is_wide = all(accumulator_dtype(o, computes[c]) == computes[c].body[o.result].dtype for o in outs)
+            if not (is_reduction and is_wide) and not (step.is_vector[c] and not is_reduction):
+                return 1
+    if len(step.passes) < 2 or any(isinstance(o.init, str) for c in computes for o in c.outs):
+        return 1
+    if any(has_lane(o, plan.lane) for o in rows.outputs if o.value in late) or not early:
+        return 1
+    narrow = min(itemsize(o.dtype) for o in (*rows.inputs, *rows.outputs))
+    lanes = device.lanes(guest.unit, "f32" if narrow >= 4 else "f16")
+    return next(k for k in range(wanted, 0, -1) if plan.elements % (k * lanes) == 0 or k == 1)
 
 
 def _is_host(host: PhasePlan, products: Shape, device: Device) -> bool:
@@ -95,6 +121,8 @@ def _is_host(host: PhasePlan, products: Shape, device: Device) -> bool:
 
 def _is_guest(guest: PhasePlan, rows: Shape) -> bool:
     if guest.kind != "vector" or guest.chunk or is_straight(rows) or len(rows.extents) != 2:
+        return False
+    if any(ring_entry(compute) is not None for compute in rows.group.computes):
         return False
     if any(ring_entry(c) is not None for c in rows.group.computes):
         return False
@@ -121,13 +149,10 @@ def _shares(rows: int, blocks: int) -> tuple[int, ...]:
     return tuple(min(each, max(0, rows - each * k)) for k in range(blocks))
 
 
-def _between(host: PhasePlan, products: Shape, found: Roles, counts: tuple[int, ...], device: Device) -> int:
-    """The products between two rows: an even share, but no more than have room for partial sums ahead."""
-    most = products.extents[found.row] // max(counts)
-    if products.extents[found.depth] <= host.blocks["depth"]:
-        return most
+def _queue(host: PhasePlan, products: Shape, found: Roles, device: Device) -> int:
+    """For how many products there is room on the way to the matrix unit for their partial sums."""
     kinds = units(device)
     link = device.find_link(kinds.feeds.partial_sums.kind, host.unit) if kinds.feeds is not None else None
     size = min(host.blocks["columns"], products.extents[found.column]) * itemsize("f32")
     room = link.capacity_bytes if link is not None else None
-    return most if room is None else min(most, room // size)
+    return products.extents[found.row] if room is None else room // size

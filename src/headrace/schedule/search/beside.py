@@ -37,7 +37,7 @@ def _rotating(plan: PhasePlan) -> PhasePlan:
     if plan.kind != "contract" or any(plan.tile[d] < e for d, e in plan.extents.items()):
         return plan
     rows = max(plan.blocks["rows"], *plan.tile.values())
-    return replace(plan, copies={"in": 2, "out": 2}, blocks={**plan.blocks, "rows": rows})
+    return replace(plan, copies={"in": 3, "out": 2}, blocks={**plan.blocks, "rows": rows})
 
 
 def _joint(host: PhasePlan, products: Shape, guest: PhasePlan, plan: Beside, device: Device) -> PhasePlan:
@@ -60,7 +60,8 @@ def _joint(host: PhasePlan, products: Shape, guest: PhasePlan, plan: Beside, dev
     total = 0.0
     for block, count in enumerate(plan.counts):
         each = last if block % chunks == chunks - 1 else passing
-        busy = max(between * product, row + between * each, row + max(0, between - queue) * product)
-        total += count * busy + (rows - count * between) * product
+        part, turns = row / plan.sections, count * plan.sections
+        busy = max(between * product, part + between * each, part + max(0, between - queue) * product)
+        total += turns * busy + (rows - turns * between) * product
     parts = {**host.parts, host.unit: round(total, 1)}
     return replace(host, beside=guest.name, parts=parts)
