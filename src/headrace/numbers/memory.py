@@ -6,6 +6,7 @@ import bisect
 import mmap
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,10 @@ from headrace.numbers.dtypes import itemsize, numpy_dtype
 
 ALIGNMENT = 128
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
+
+
+_LARGE = 1 << 22
+"""Bytes from which memory has huge pages where there are any, as NumPy's arrays have."""
 
 
 class OutOfMemory(MemoryError):
@@ -43,6 +48,9 @@ class Memory:
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE
         self.size_bytes = size_bytes
         mapping = mmap.mmap(-1, max(size_bytes, 1), flags=flags)
+        if size_bytes >= _LARGE and hasattr(mmap, "MADV_HUGEPAGE"):
+            with suppress(OSError):  # a kernel without them
+                mapping.madvise(mmap.MADV_HUGEPAGE)
         self.bytes: np.ndarray[Any, Any] = np.frombuffer(mapping, np.uint8)[:size_bytes]
         self._blocks: dict[int, tuple[int, int]] = {}  # address -> the granules it took (start, size)
         self._holes = _Holes()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from headrace.machine.execute.tape.record import VALUES, Kernel, Op, Recorder
-from headrace.machine.execute.tape.views import Dims, View, elementwise
+from headrace.machine.execute.tape.views import Dims, NotRecordable, View, elementwise
 
 DIMS = 6
 """Dimensions of a row: two that its group runs through, three of the row, the innermost one."""
@@ -68,7 +68,10 @@ def row_of(op: Op, recorder: Recorder, has_blas: bool) -> Row:
     if op.copied is not None:
         return Row(op.function, (), spots, sizes, _assign, _of_copy(views))
     assert op.kernel is not None
-    if op.function in FUNCTIONS and op.function not in PRODUCTS and not op.function.startswith("row_"):
+    if op.function.startswith("row_"):
+        if len(op.inputs[0].shape) != len(op.out.shape):
+            raise NotRecordable
+    elif op.function in FUNCTIONS and op.function not in PRODUCTS:
         views = _of_copy(views)
     return Row(op.function, (), spots, sizes, op.kernel, views)
 
