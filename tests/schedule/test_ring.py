@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.schedule import timed_cycles
 
 from headrace.arch.presets import device
 from headrace.ir.diagnostics import HeadraceError
@@ -82,6 +83,16 @@ def test_a_split_of_the_depth_of_products_passes_partial_sums_from_core_to_core(
     assert runs[0].cycles < runs[1].cycles
 
 
+@pytest.mark.parametrize("tiles, is_over_ring", [(4, False), (32, True)])
+def test_the_ring_is_used_where_it_is_predicted_to_be_faster(tiles, is_over_ring):
+    """Four cores send much over the long way back round the ring; device memory has time for them."""
+    kernel = Kernel(exchange(tiles, 64, 128, "f32", size=4))
+    program, other = kernel.compile("spyre"), kernel.compile("spyre", without=["ring"])
+    assert program.plan["over_ring"] == is_over_ring
+    assert timed_cycles(program) <= timed_cycles(other)
+    assert kernel.compile("spyre", plan=program.plan).dfir == program.dfir
+
+
 @pytest.mark.parametrize("change", [{"step": 256}, {"step": 64}])
 def test_a_plan_with_other_messages_than_the_other_cores_have_says_so(change):
     kernel = Kernel(exchange(4, 1, 256, "f32", size=4, first_only=True))
@@ -104,7 +115,7 @@ def test_a_value_for_one_other_tile_goes_over_the_ring(tiles, shift):
 
 
 def test_messages_are_shorter_than_the_queue_of_the_ring():
-    plan = Kernel(exchange(4, 3, 1000, "f32", size=4)).compile("spyre").plan
+    plan = Kernel(exchange(32, 3, 1000, "f32", size=4)).compile("spyre").plan
     assert all(p["step"] * 4 <= 512 for p in plan["classes"][0]["phases"])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
@@ -17,9 +17,15 @@ from headrace.schedule.graph import TileGraph
 from headrace.schedule.lower import lower
 from headrace.schedule.model import model
 from headrace.schedule.plan import Plan
+from headrace.schedule.ring import is_used
 from headrace.schedule.search import rooms, search
 from headrace.schedule.summation import reduction_terms, rounded_between
 from headrace.schedule.types import require_types
+
+MEANWHILE = 0.7
+"""Values between tiles pass through device memory if that is predicted to take less than this part of the
+time: the prediction counts no waiting of those who load for those who store.
+"""
 
 
 @dataclass(frozen=True)
@@ -71,18 +77,24 @@ def compile_module(module: Any, device: Device, request: Request) -> Compiled:
     between: Collection[str] | None = () if "residency" in without else None
     if plan is not None:
         without, between = {*without, *plan.without}, plan.between
+        without |= set() if plan.over_ring else {"ring"}
 
-    def modelled(between: Collection[str] | None) -> TileGraph:
+    def modelled(between: Collection[str] | None, without: Collection[str]) -> TileGraph:
         return model(module, device, request.scalars, request.function, without, between)
 
-    graph = modelled(between)
+    graph = modelled(between, without)
     require_types(graph, device)
     if plan is not None:
         return _compiled(graph, plan, device)
     found = _searched(graph, device, request)
     unkept = {arg for value, arg in graph.between.items() if _is_stored_twice(value, found.plan)}
     if unkept:
-        found = _searched(modelled({*graph.between.values()} - unkept), device, request)
+        between = {*graph.between.values()} - unkept
+        found = _searched(modelled(between, without), device, request)
+    if any(is_used(part.body) for part in graph.classes):
+        other = _searched(modelled(between, {*without, "ring"}), device, request)
+        if other.plan.predicted_cycles < MEANWHILE * found.plan.predicted_cycles:
+            return replace(other, plan=replace(other.plan, over_ring=False))
     return found
 
 

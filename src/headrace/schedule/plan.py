@@ -97,7 +97,8 @@ class Alternative:
 class Plan:
     """All classes of a function with what the search knows about them; cycles and bound are predictions for
     the device; `room_bytes` of the scratchpad were given to each phase and the values between phases.
-    `between`: arguments whose values later kernels of the module read on the core that computed them.
+    `between`: arguments whose values later kernels of the module read on the core that computed them;
+    `over_ring`: whether values between tiles pass over the ring where they can.
     """
 
     kernel: str
@@ -114,6 +115,7 @@ class Plan:
     without: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     between: tuple[str, ...] = ()
+    over_ring: bool = True
 
     @property
     def gap(self) -> float:
@@ -155,7 +157,8 @@ class Plan:
             ]
             for c in self.classes
         ]
-        text = json.dumps([self.kernel, self.device, self.fusing, self.between, decisions], sort_keys=False)
+        chosen = [self.kernel, self.device, self.fusing, self.between, self.over_ring, decisions]
+        text = json.dumps(chosen, sort_keys=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -23,6 +23,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield f"  candidates: {plan.seen} seen, {plan.pruned} pruned, {plan.simulated} simulated"
     if plan.room_bytes:
         yield f"  at most {plan.room_bytes} bytes of scratchpad a phase, values between phases included"
+    if not plan.over_ring:
+        yield "  values between tiles pass through device memory: predicted to be faster than the ring"
     if plan.between:
         yield f"  read by later kernels where it was computed: {', '.join(plan.between)}"
     if plan.without:

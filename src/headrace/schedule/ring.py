@@ -45,6 +45,14 @@ def uses(device: Device, without: Collection[str]) -> list[Use]:
     return [Use(cores, True), Use(cores), Use()] if cores else [Use()]
 
 
+def is_used(body: Iterable[Statement]) -> bool:
+    """Return whether any values pass between cores over a ring."""
+    return any(
+        is_used(s.body) if isinstance(s, Loop) else isinstance(s, Compute) and ring_entry(s) is not None
+        for s in body
+    )
+
+
 def is_sound(use: Use, classes: Sequence[CoreClass]) -> bool:
     """Return whether all cores that exchange values do so alike."""
     return not use.cores or (not any(map(is_parted, classes)) and is_met_alike(classes))
@@ -166,19 +174,22 @@ def exchanged(extent: int, lanes: int | None) -> tuple[int, int]:
 
 
 def message_cycles(entry: Scalar, elements: int, device: Device, kind: str) -> float:
-    """Return the cycles a unit waits for the messages of an entry; the longest way of a cycle lies once on
-    the way of every value.
+    """Return the cycles a unit waits for the messages of an entry.
+
+    A message needs its time on the wire and a latency a hop; the longest way of a cycle lies once on the way
+    of every value. A queue that is full lets the next message go only when one has arrived, so that a long
+    way carries no more than the queue holds in the time it takes.
     """
-    found = 0.0
+    found, size, rounds = 0.0, elements * itemsize(entry.dtype), hops(entry)
     for corelet, pairs in enumerate(by_corelet(entry, device, kind)):
         ring = device.find_ring(kind, kind, corelet)
         if ring is None:
             continue
         rate = min((x.bandwidth for x in (ring.inject, ring.eject) if x.bandwidth), default=1 << 30)
+        ends = ring.inject.latency_cycles + ring.eject.latency_cycles + size / rate
         ways = sorted(ring.distance(a, b, device.cores)[0] for a, b in pairs)
-        distance = ways[-1] + (hops(entry) - 1) * ways[0]
-        each = (
-            ring.inject.latency_cycles + ring.eject.latency_cycles + elements * itemsize(entry.dtype) / rate
-        )
-        found = max(found, hops(entry) * each + distance * ring.hops[0].latency_cycles)
+        longest = ends + ways[-1] * ring.hops[0].latency_cycles
+        shortest = ends + ways[0] * ring.hops[0].latency_cycles
+        held = longest * size / (ring.inject.capacity_bytes or 1 << 30)
+        found = max(found, longest + (rounds - 1) * shortest, rounds * held)
     return found
