@@ -10,6 +10,7 @@ from headrace.arch.presets import device
 from headrace.ir.text import parse, print_module
 from headrace.schedule.lower import lower
 from headrace.schedule.verify import verify
+from headrace.schedule.verify.periods import Periods
 from tests.schedule.machine_run import source
 
 PROGRAMS = Path(__file__).parents[1] / "machine" / "programs"
@@ -113,3 +114,30 @@ def test_a_weight_block_larger_than_the_unit_is_found() -> None:
 def test_rows_larger_than_the_registers_are_found() -> None:
     text = (PROGRAMS / "softmax.mlir").read_text().replace("300x", "3000x")
     assert any("the register file has" in message for message in faults(text))
+
+
+def test_a_loop_has_the_period_of_what_follows_from_its_variable() -> None:
+    text = """
+    module {
+      func.func @f() {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c30 = arith.constant 30 : index
+        %c40 = arith.constant 40 : index
+        scf.for %m = %c0 to %c40 step %c1 {
+          %a = affine.apply affine_map<(d0) -> (d0 mod 5)>(%m)
+          scf.for %k = %c0 to %c30 step %c1 {
+            %b = arith.addi %k, %c1 : index
+            %c = affine.apply affine_map<(d0) -> (d0 mod 3)>(%b)
+          }
+        }
+        scf.for %m = %c0 to %c40 step %c1 {
+          %a = affine.apply affine_map<(d0) -> (d0 mod 2)>(%m)
+        }
+        func.return
+      }
+    }"""
+    function = next(op for op in parse(text).walk() if op.name == "func.func")
+    known = {op.result: op.value.value.data for op in function.walk() if op.name == "arith.constant"}
+    periods = Periods(function, known)
+    assert [periods.of(n) for n in (40, 30, 7)] == [10, 3, 1]

@@ -9,12 +9,8 @@ that write what others touch (`cores`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import islice
-from math import lcm
 from typing import Any
-
-from xdsl.dialects.builtin import AffineMapAttr
 
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic
@@ -32,10 +28,10 @@ from headrace.schedule.verify.cores import (
     talking,
 )
 from headrace.schedule.verify.events import Event
+from headrace.schedule.verify.periods import Periods
 from headrace.schedule.verify.programs import Program
 from headrace.schedule.verify.races import in_flight, overwritten_indices, races
 from headrace.schedule.verify.run import Run
-from headrace.schedule.verify.sets import moduli
 from headrace.schedule.verify.totals import unbalanced
 from headrace.schedule.verify.values import ARGUMENT_SHIFT, EXAMPLE_SCALAR, Handle, Scope, Unverifiable
 
@@ -82,6 +78,7 @@ class _Function:
             self.sizes.clear()  # sizes follow from launch values
         self.programs: dict[Handle, Any] = {}
         self.shared: dict[Any, Any] = {}
+        self.periods = Periods(op, self.known)
         scope = Scope(self.known, Handle("", -1), self.shared)
         for child in op.body.block.ops:
             if child.name == "dataflow.program_unit":
@@ -162,7 +159,7 @@ class _Function:
 
     def events(self, handle: Handle, clip: int | None) -> Iterator[Event]:
         scope, ops = self.scope_of(handle)
-        return Program(scope, clip, self.period).events(ops)
+        return Program(scope, clip, self.periods.of).events(ops)
 
     def scope_of(self, handle: Handle) -> tuple[Scope, Any]:
         """What a unit knows at its start, and the ops of its program."""
@@ -171,16 +168,6 @@ class _Function:
         if block.args:
             scope.known[block.args[0]] = handle
         return scope, block.ops
-
-    @cached_property
-    def period(self) -> int:
-        """A number of iterations after which everything that goes in turns is where it was."""
-        found = 4
-        for op in self.op.walk():
-            for attribute in op.properties.values():
-                if isinstance(attribute, AffineMapAttr):
-                    found = lcm(found, *moduli(attribute))
-        return min(found, FULL_EVENTS)
 
     def capacity(self, sender: Handle, receiver: Handle) -> int | None:
         link = self.device.find_link(sender.kind, receiver.kind)

@@ -11,15 +11,21 @@ from headrace.schedule.verify.events import Event, Message, Signal, Touch, Work
 from headrace.schedule.verify.sets import box_extents, slope
 from headrace.schedule.verify.values import Handle, Scope, Unverifiable
 
+LAST = 4
+"""Iterations at the end of a loop that run in any case."""
+
 
 class Program:
     """The events of one unit instance.
 
-    Loops of more iterations than `clip` (None: none) leave out a multiple of `period` of them: the first
-    `clip` and at least the last `period` run, so that buffers taken in turns stay in turn.
+    Loops of more iterations than `clip` (None: none) leave out a multiple of their `period` of them: the
+    first `clip` and at least the last ones, a period and not fewer than `LAST`, run, so that buffers taken in
+    turns stay in turn.
     """
 
-    def __init__(self, scope: Scope, clip: int | None, period: int = 1) -> None:
+    def __init__(
+        self, scope: Scope, clip: int | None, period: Callable[[int], int] = lambda count: 1
+    ) -> None:
         self.scope, self.clip, self.period = scope, clip, period
 
     def events(self, ops: Any) -> Iterator[Event]:
@@ -56,9 +62,12 @@ class Program:
                 self.scope.known[result] = value
 
     def kept(self, count: int) -> Iterator[int]:
-        """The iterations that run."""
-        first = self.clip if self.clip is not None else count
-        left_out = max(0, count - first - self.period) // self.period * self.period
+        """The iterations that run, of so many."""
+        if self.clip is None or count <= self.clip:
+            yield from range(count)
+            return
+        first, period = self.clip, self.period(count)
+        left_out = max(0, count - first - max(period, LAST)) // period * period
         if left_out:
             yield from range(first)
             yield from range(first + left_out, count)
