@@ -90,7 +90,7 @@ class Values:
 
     `machine` and `unit` (the DFIR op that computes it otherwise) are None for a value that no op of the
     machine shows; `hidden` are statements before it that cannot be seen there. `statement` is None where all
-    statements' values are on the machine: then they part on the way to memory.
+    statements' values are on the core.
     """
 
     op: str
@@ -119,7 +119,10 @@ class Values:
     def lines(self) -> list[str]:
         """The statement for a person."""
         if self.statement is None:
-            return ["  values     of all statements are right on the machine: they part on the way to memory"]
+            return [
+                "  values     of all statements are on this core: they part on the way to memory,",
+                "             or a reduction took other elements",
+            ]
         at = f"{self.op} at {self.statement}, element {list(self.element)}"
         out = [f"  values     part first at {at}"]
         if self.unit is None:

@@ -15,7 +15,7 @@ from headrace.machine.image import Contract, Reduce, VectorOp
 Array = np.ndarray[Any, Any]
 NEAR = 2.0**-18
 """Two values are the same if they differ by less than this part of one of them, or by `FLOOR` of the largest
-of their array: sums whose order is free differ by a few units of f32.
+the statement has there: sums whose order is free differ by a few units of f32.
 """
 FLOOR = 2.0**-22
 COMBINING = frozenset(
@@ -41,15 +41,10 @@ class Lanes:
         """For every operand the lanes in the order of its values."""
         return tuple(np.argsort(x, kind="stable") for x in self.operands)
 
-    @cached_property
-    def scales(self) -> tuple[float, ...]:
-        """For every operand, and last the result, the magnitude below which differences do not count."""
-        return tuple(scale(x) for x in (*self.operands, self.result))
-
-    def with_operand(self, slot: int, value: float) -> Array:
+    def with_operand(self, slot: int, value: float, floor: float) -> Array:
         """The lanes whose operand is the value."""
         order, x = self.orders[slot], self.operands[slot]
-        room = NEAR * abs(value) + self.scales[slot]
+        room = NEAR * abs(value) + floor
         low = np.searchsorted(x, value - room, sorter=order)
         high = np.searchsorted(x, value + room, side="right", sorter=order)
         return np.asarray(order[low:high])
@@ -126,7 +121,7 @@ def sums_of(records: Sequence[Record], inputs: Sequence[Array]) -> list[Sum]:
     wanted = [np.sort(wide(x)) for x in inputs]
     found: list[tuple[tuple[bool, int], Sum]] = []
     for record in records:
-        if not _is_combining(record.node):
+        if not is_combining(record.node):
             continue
         best, touched = (0, 0, 0.0), 0
         for k, (operands, result) in enumerate(zip(record.inputs, record.results, strict=True)):
@@ -140,7 +135,7 @@ def sums_of(records: Sequence[Record], inputs: Sequence[Array]) -> list[Sum]:
     return [one for _, one in sorted(reversed(found), key=lambda each: each[0], reverse=True)]
 
 
-def _is_combining(node: Any) -> bool:
+def is_combining(node: Any) -> bool:
     """Whether an op adds up (or the like) lanes of one vector, or may add vectors up over its executions."""
     if isinstance(node, VectorOp):
         return len(node.operands) == 2 and node.function in COMBINING

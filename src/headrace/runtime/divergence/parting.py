@@ -19,7 +19,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from headrace.machine.check.recorded import Record
 from headrace.machine.image import Receive
-from headrace.runtime.divergence.lanes import FEW, Lanes, is_same, lanes, scale, sums_of, wide
+from headrace.runtime.divergence.lanes import FEW, Lanes, is_combining, is_same, lanes, scale, sums_of, wide
 from headrace.runtime.divergence.statements import Computed, Trail, sources
 from headrace.semantics.linalg import reduce_nest
 from headrace.semantics.named import CONTRACTIONS
@@ -29,6 +29,10 @@ SAMPLES = 48
 """Elements of a statement that are looked up, beside the watched one."""
 MOST = 0.9
 """The part of them that has to be there."""
+FEWEST = 6
+"""Elements looked up of each execution at least."""
+RUNS = 24
+"""Executions looked at."""
 SOME = 0.25
 """The part of them that an op has to know to be the one that carries a statement out."""
 
@@ -51,23 +55,30 @@ class Parting:
 
 @dataclass(frozen=True)
 class _Point:
-    """One element of one execution: index, operands, result."""
+    """One element of one execution: index, operands, result; `floors` are differences that do not count, one
+    for every operand and one for the result.
+    """
 
     element: tuple[int, ...]
     operands: tuple[float, ...]
     result: float
+    floors: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """One op of the machine looked up for the points of a statement: per point whether a lane has its
-    operands, whether the result is right, and of the first such lane the number.
+    """One op of the machine looked up for points of a statement: per point whether a lane has its operands,
+    whether the result is right, and of the first such lane the number.
     """
 
     lanes: Lanes
     found: Array
     right: Array
     first: Array
+
+    def part(self, points: slice) -> _Seen:
+        """The same for some of the points."""
+        return _Seen(self.lanes, self.found[points], self.right[points], self.first[points])
 
     @property
     def carries_out(self) -> bool:
@@ -76,29 +87,42 @@ class _Seen:
         return count >= SOME * len(self.found) and float(self.right.sum()) >= MOST * count
 
 
+@dataclass(frozen=True)
+class _Statement:
+    """A pointwise statement: points of its executions, those of one after those of the one before (`runs`),
+    and what the ops of the machine make of them.
+    """
+
+    op: Operation
+    points: list[_Point]
+    runs: list[slice]
+    seen: list[_Seen]
+
+
 def parting(trail: Trail, records: Sequence[Record]) -> Parting | None:
     """Return where the values of a tile part from those of the machine's core; None where all are there."""
     units = lanes(records)
     by_op: dict[Operation, list[Computed]] = {}
     for one in trail.computed:
         by_op.setdefault(one.op, []).append(one)
-    points = {op: _points(runs, trail.element) for op, runs in by_op.items() if runs[0].kind == "pointwise"}
-    seen = {op: [_look_up(unit, found) for unit in units] for op, found in points.items()}
-    taken = {id(s.lanes.record) for found in seen.values() for s in found if s.carries_out}
+    pointwise = {
+        op: _statement(op, runs, trail.element, units)
+        for op, runs in by_op.items()
+        if runs[0].kind == "pointwise"
+    }
+    taken = {id(s.lanes.record) for one in pointwise.values() for s in one.seen if s.carries_out}
     free = [unit for unit in units if id(unit.record) not in taken]
-    values = _values(records)
+    received, combined = _values(records)
     hidden: list[Operation] = []
     wrong: Parting | None = None
     for op, runs in by_op.items():
-        if op in points:
-            is_right = _is_right(seen[op], points[op])
-            found = _wrong_lane(op, points[op], [s for s in seen[op] if s.lanes in free])
-            if found is None and not is_right:
-                found = _half_right(op, points[op], free)
-            if found is not None:
-                return wrong or _with_hidden(found, hidden)
+        if op in pointwise:
+            is_right, is_sure, found = _judged(pointwise[op], free)
+            if found is not None and is_sure:
+                return _with_hidden(found, hidden)
         else:
-            is_right = _is_there(runs, trail.element, values)
+            known_values = [received] if runs[0].kind == "loaded" else combined
+            is_right = _is_there(runs, trail.element, known_values)
             found = None if is_right else _wrong_sum(runs[-1], trail.element, records, taken)
         if is_right:
             known = sources(op.operands)
@@ -121,24 +145,49 @@ def _with_hidden(found: Parting, hidden: Sequence[Operation]) -> Parting:
     return replace(found, hidden=tuple(one for one in hidden if one in known))
 
 
-def _points(runs: Sequence[Computed], watched: tuple[int, ...]) -> list[_Point]:
-    """Elements of a statement to look up, the watched one of the last execution first."""
-    chosen = np.random.default_rng(0)
+def _statement(
+    op: Operation, executions: Sequence[Computed], watched: tuple[int, ...], units: Sequence[Lanes]
+) -> _Statement:
+    """A statement looked up on the machine, the first and the last of its executions."""
+    if len(executions) > RUNS:
+        executions = [*executions[: RUNS // 2], *executions[-RUNS // 2 :]]
+    points: list[_Point] = []
+    runs = []
+    for one in executions:
+        begin = len(points)
+        points += _points(one, watched if one is executions[-1] else None, -(-SAMPLES // len(executions)))
+        runs.append(slice(begin, len(points)))
+    return _Statement(op, points, runs, [_look_up(unit, points) for unit in units])
+
+
+def _points(one: Computed, watched: tuple[int, ...] | None, count: int) -> list[_Point]:
+    """Elements of an execution to look up, the watched one first."""
+    arrays = [np.broadcast_to(x, one.result.shape) for x in one.inputs]
+    floors = tuple(scale(wide(x)) for x in (*one.inputs, one.result))
+    numbers = np.random.default_rng(0).integers(one.result.size, size=max(count, FEWEST))
+    elements = [tuple(int(i) for i in np.unravel_index(n, one.result.shape)) for n in numbers]
+    focus = None if watched is None else _focus(one.result.shape, watched)
     found = []
-    for k, one in enumerate(reversed(runs)):
-        arrays = [np.broadcast_to(x, one.result.shape) for x in one.inputs]
-        count = -(-SAMPLES // min(len(runs), SAMPLES))
-        elements = [
-            np.unravel_index(n, one.result.shape) for n in chosen.integers(one.result.size, size=count)
-        ]
-        focus = _focus(one.result.shape, watched)
-        for element in [*([focus] if focus is not None and k == 0 else []), *elements]:
-            at = tuple(int(n) for n in element)
-            operands = tuple(float(wide(x[at])[0]) for x in arrays)
-            found.append(_Point(at, operands, float(wide(one.result[at])[0])))
-        if len(found) > 2 * SAMPLES:
-            break
+    for at in [*([] if focus is None else [focus]), *elements]:
+        operands = tuple(float(wide(x[at])[0]) for x in arrays)
+        found.append(_Point(at, operands, float(wide(one.result[at])[0]), floors))
     return found
+
+
+def _judged(one: _Statement, free: Sequence[Lanes]) -> tuple[bool, bool, Parting | None]:
+    """(whether the machine has a statement's values; whether it surely computes them wrong; which op does).
+
+    The first execution that is wrong decides.
+    """
+    spare = [seen for seen in one.seen if seen.lanes in free]
+    for run in one.runs:
+        points = one.points[run]
+        found = _wrong_lane(one.op, points, [seen.part(run) for seen in spare])
+        if found is not None:
+            return False, True, found
+        if not _is_right([seen.part(run) for seen in one.seen]):
+            return False, False, _half_right(one.op, points, free)
+    return True, False, None
 
 
 def _focus(shape: tuple[int, ...], watched: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -159,7 +208,7 @@ def _look_up(unit: Lanes, points: Sequence[_Point]) -> _Seen:
         matches = _matches(unit, point)
         if len(matches):
             found[k] = True
-            same = is_same(unit.result[matches], point.result, unit.scales[-1])
+            same = is_same(unit.result[matches], point.result, point.floors[-1])
             right[k] = bool(same.any())
             first[k] = matches[int(same.argmax())]
     return _Seen(unit, found, right, first)
@@ -167,25 +216,21 @@ def _look_up(unit: Lanes, points: Sequence[_Point]) -> _Seen:
 
 def _matches(unit: Lanes, point: _Point) -> Array:
     """The lanes of an op with the operands of a point, in one order or the other."""
-    if len(unit.operands) != len(point.operands):
+    count = len(point.operands)
+    if len(unit.operands) != count or not count:
         return np.zeros(0, np.int64)
-    orders = (
-        list(permutations(range(len(point.operands))))
-        if len(point.operands) < 3
-        else [range(len(point.operands))]
-    )
-    for order in orders:
-        wanted = [point.operands[i] for i in order]
-        hits = min((unit.with_operand(j, v) for j, v in enumerate(wanted)), key=len)[: FEW * FEW]
-        for j, value in enumerate(wanted):
-            hits = hits[is_same(unit.operands[j][hits], value, unit.scales[j])]
+    for order in permutations(range(count)) if count < 3 else [range(count)]:
+        wanted = [(point.operands[i], point.floors[i]) for i in order]
+        hits = min((unit.with_operand(j, *one) for j, one in enumerate(wanted)), key=len)[: FEW * FEW]
+        for j, (value, floor) in enumerate(wanted):
+            hits = hits[is_same(unit.operands[j][hits], value, floor)]
         if len(hits):
             return hits
     return np.zeros(0, np.int64)
 
 
-def _is_right(seen: Sequence[_Seen], points: Sequence[_Point]) -> bool:
-    """Whether some op of the machine gives each of the results, of most and of the watched element."""
+def _is_right(seen: Sequence[_Seen]) -> bool:
+    """Whether some op of the machine gives each of the results, of most and of the first."""
     if not seen:
         return False
     right = np.any([s.right for s in seen], axis=0)
@@ -197,8 +242,9 @@ def _wrong_lane(op: Operation, points: Sequence[_Point], seen: Sequence[_Seen]) 
     statement computed wrong, whether or not another op computes it right.
     """
     for one in seen:
-        if one.found[0] and not one.right[0] and float(one.found.mean()) >= MOST:
-            return _at_lane(op, points[0], one.lanes, int(one.first[0]))
+        wrong = np.flatnonzero(one.found & ~one.right)
+        if len(wrong) and float(one.found.mean()) >= MOST and float(one.right.mean()) < MOST:
+            return _at_lane(op, points[wrong[0]], one.lanes, int(one.first[wrong[0]]))
     return None
 
 
@@ -222,10 +268,10 @@ def _half_right(op: Operation, points: Sequence[_Point], free: Sequence[Lanes]) 
 def _with_other(unit: Lanes, point: _Point, slot: int, place: int) -> tuple[int, bool]:
     """A lane with one operand of a point and another one beside it (-1: none), whether its result differs."""
     value, other = point.operands[slot], point.operands[1 - slot]
-    hits = unit.with_operand(place, value)[:FEW]
-    if not len(hits) or is_same(unit.operands[1 - place][hits], other, unit.scales[1 - place]).any():
+    hits = unit.with_operand(place, value, point.floors[slot])[:FEW]
+    if not len(hits) or is_same(unit.operands[1 - place][hits], other, point.floors[1 - slot]).any():
         return -1, False
-    return int(hits[0]), not is_same(unit.result[hits], point.result, unit.scales[-1]).any()
+    return int(hits[0]), not is_same(unit.result[hits], point.result, point.floors[-1]).any()
 
 
 def _at_lane(op: Operation, point: _Point, unit: Lanes, lane: int) -> Parting:
@@ -233,11 +279,14 @@ def _at_lane(op: Operation, point: _Point, unit: Lanes, lane: int) -> Parting:
     return Parting(op, point.element, point.result, value, unit.record, unit.instance(lane))
 
 
-def _values(records: Sequence[Record]) -> list[Array]:
-    """The values that each op of the machine received or computed, sorted; last all that were received."""
-    found = [np.unique(np.concatenate([wide(x) for x in record.results])) for record in records]
-    received = [v for v, record in zip(found, records, strict=True) if isinstance(record.node, Receive)]
-    return [*found, np.unique(np.concatenate(received))] if received else found
+def _values(records: Sequence[Record]) -> tuple[Array, list[Array]]:
+    """(all values that were received, those that each combining op computed), sorted."""
+    received = [wide(x) for record in records if isinstance(record.node, Receive) for x in record.results]
+    combined = [record for record in records if is_combining(record.node)]
+    return (
+        np.unique(np.concatenate(received)) if received else np.zeros(1),
+        [np.unique(np.concatenate([wide(x) for x in record.results])) for record in combined],
+    )
 
 
 def _is_there(runs: Sequence[Computed], watched: tuple[int, ...], values: Sequence[Array]) -> bool:
@@ -250,7 +299,7 @@ def _is_there(runs: Sequence[Computed], watched: tuple[int, ...], values: Sequen
         numbers[0] = int(np.ravel_multi_index(focus, last.result.shape)) if last.result.ndim else 0
     wanted = wide(last.result)[numbers]
     floor = scale(wide(last.result)) if last.kind == "summed" else 0.0
-    for known in values[-1:] if last.kind == "loaded" else values[:-1]:
+    for known in values:
         at = np.clip(np.searchsorted(known, wanted), 0, len(known) - 1)
         near = is_same(known[at], wanted, floor) | is_same(known[np.maximum(at - 1, 0)], wanted, floor)
         if near[0] and float(near.mean()) >= MOST:
