@@ -20,6 +20,8 @@ from headrace.schedule.graph import Compute, CoreClass, Loop, Scalar, Statement
 PREFIX = "ring."
 PASS = "ring.pass"
 Pairs = tuple[tuple[int, int], ...]
+FEW = 4
+"""Steps that one corelet does alone if its way round the ring is shorter."""
 MESSAGES = 64
 """Messages of a tile of a phase that only exchanges values."""
 
@@ -140,6 +142,25 @@ def by_corelet(entry: Scalar, device: Device, kind: str) -> tuple[Pairs, ...]:
     return tuple(found)
 
 
+def nearest(computes: Iterable[Compute], steps: int, device: Device, kind: str) -> int | None:
+    """Return the corelet that passes the values of a few steps on for both, because the ring of the other one
+    leads the long way round; None: they share the work, as one ring could not carry much more.
+    """
+    passed = [e for c in computes if (e := ring_entry(c)) is not None and e.op == PASS]
+    rings = [device.find_ring(kind, kind, corelet) for corelet in range(device.corelets)]
+    if not passed or len(rings) != 2 or steps > FEW:
+        return None
+    ways = []
+    for ring in rings:
+        if ring is None:
+            return None
+        found = [ring.distance(a, b, device.cores)[0] for e in passed for a, b in pairs_of(e)]
+        ends = ring.inject.latency_cycles + ring.eject.latency_cycles
+        ways.append(ends + sum(found) / len(found) * ring.hops[0].latency_cycles)
+    near = ways.index(min(ways))
+    return near if 2 * ways[near] < ways[1 - near] else None
+
+
 def hops(entry: Scalar) -> int:
     """Return how often every core sends: once, or once less than the cycle has cores."""
     if entry.op == PASS:
@@ -173,17 +194,23 @@ def exchanged(extent: int, lanes: int | None) -> tuple[int, int]:
     return step, min(extent, step * MESSAGES)
 
 
-def message_cycles(entry: Scalar, elements: int, device: Device, kind: str) -> float:
-    """Return the cycles a unit waits for the messages of an entry.
+def message_cycles(
+    compute: Compute, elements: int, device: Device, kind: str, alone: int | None = None
+) -> float:
+    """Return the cycles a unit waits for the messages of a Compute, 0 if it sends none; on the corelet that
+    works `alone`.
 
     A message needs its time on the wire and a latency a hop; the longest way of a cycle lies once on the way
     of every value. A queue that is full lets the next message go only when one has arrived, so that a long
     way carries no more than the queue holds in the time it takes.
     """
+    entry = ring_entry(compute)
+    if entry is None:
+        return 0.0
     found, size, rounds = 0.0, elements * itemsize(entry.dtype), hops(entry)
     for corelet, pairs in enumerate(by_corelet(entry, device, kind)):
         ring = device.find_ring(kind, kind, corelet)
-        if ring is None:
+        if ring is None or alone not in (None, corelet):
             continue
         rate = min((x.bandwidth for x in (ring.inject, ring.eject) if x.bandwidth), default=1 << 30)
         ends = ring.inject.latency_cycles + ring.eject.latency_cycles + size / rate

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
@@ -22,6 +23,7 @@ from headrace.schedule.phases.passes import Step, step_of
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.phases.straight import is_straight
 from headrace.schedule.plan import PhasePlan
+from headrace.schedule.ring import nearest
 from headrace.schedule.units import Units, units
 
 
@@ -303,6 +305,8 @@ class Loops:
     def __init__(self, phase: Phase, point: Mapping[str, int], lane: str, step: int) -> None:
         self.emit, self.lane, self.step = phase.emit, lane, step
         self.corelets = phase.corelets
+        steps, kind = prod(point.values()), phase.units.vector
+        self.alone = nearest(phase.shape.group.computes, steps, phase.device, kind)
         self.extents = {d: e for d, e in point.items() if e > 1}
         wide = [d for d, e in self.extents.items() if e >= self.corelets]
         even = [d for d in wide if self.extents[d] % self.corelets == 0]
@@ -311,8 +315,15 @@ class Loops:
         self.extents.setdefault(self.split, 1)
 
     def shared_by(self, cl: Index) -> None:
-        """Give each corelet floor(cl * extent / corelets) up to the next one's share of the split dim."""
-        self.first, self.count = Share(self.emit, cl, self.corelets).of(self.extents[self.split])
+        """Give each corelet floor(cl * extent / corelets) up to the next one's share of the split dim; all to
+        the one that is nearer to the cores it sends to.
+        """
+        extent = self.extents[self.split]
+        if self.alone is None:
+            self.first, self.count = Share(self.emit, cl, self.corelets).of(extent)
+        else:
+            self.first = Index(0)
+            self.count = cl * extent if self.alone else cl * -extent + extent
 
     @contextmanager
     def nest(self) -> Iterator[dict[str, Index]]:

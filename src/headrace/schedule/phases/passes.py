@@ -17,7 +17,7 @@ from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.graph import Compute, Out
 from headrace.schedule.phases.bodyops import priced_entries
 from headrace.schedule.phases.shape import Operand, Shape
-from headrace.schedule.ring import message_cycles, ring_entry
+from headrace.schedule.ring import message_cycles
 
 
 @dataclass(frozen=True)
@@ -218,8 +218,10 @@ def accumulator_dtype(out: Out, compute: Compute) -> str:
     return dtype
 
 
-def cost(shape: Shape, step: Step, lane: str, elements: int, device: Device, unit: str) -> float:
-    """Return the predicted cycles of the compute unit for one step."""
+def cost(
+    shape: Shape, step: Step, lane: str, elements: int, device: Device, unit: str, alone: int | None = None
+) -> float:
+    """Return the predicted cycles of the compute unit for one step, on the corelet that works `alone`."""
     ops: list[StepOp] = []
     ports = [Port(elements if has_lane(o, lane) else 1, o.dtype) for p in step.passes for o in p.reads]
     values = {
@@ -234,8 +236,7 @@ def cost(shape: Shape, step: Step, lane: str, elements: int, device: Device, uni
             ops += compute_ops(shape.group.computes[c], elements if step.is_vector[c] else 1, device, unit)
     waited = 0.0
     for c, compute in enumerate(shape.group.computes):
-        if (entry := ring_entry(compute)) is not None:
-            waited += message_cycles(entry, elements if step.is_vector[c] else 1, device, unit)
+        waited += message_cycles(compute, elements if step.is_vector[c] else 1, device, unit, alone)
     return step_cycles(ops, ports, device, unit) + waited
 
 

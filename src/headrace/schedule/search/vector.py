@@ -15,7 +15,7 @@ from headrace.schedule.phases.passes import cost, has_lane, point_dims, row_byte
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.phases.straight import is_straight
 from headrace.schedule.plan import PhasePlan
-from headrace.schedule.ring import apart_entry, exchanged, message_lanes
+from headrace.schedule.ring import apart_entry, exchanged, message_lanes, nearest
 from headrace.schedule.search.pricing import Traffic, phase_cycles, rounded
 from headrace.schedule.units import units
 
@@ -270,11 +270,12 @@ def _priced(plan: PhasePlan, shape: Shape, device: Device, cores: int) -> PhaseP
     moving = frozenset(d for d, e in point.items() if e > 1)
     made = step_of(shape, plan.lane, step, moving, device, plan.unit)
     steps = prod(point.values())
-    share = ceil(steps / device.corelets)
+    alone = nearest(shape.group.computes, steps, device, plan.unit)
+    share = ceil(steps / device.corelets) if alone is None else steps
     link = device.find_link(units(device).reader, plan.unit)
     bandwidth = (link.bandwidth if link is not None else None) or 1 << 30
     sent = sum(_message_cycles(o, plan.lane, step, bandwidth) for p in made.passes for o in p.reads)
-    compute = share * cost(shape, made, plan.lane, step, device, plan.unit)
+    compute = share * cost(shape, made, plan.lane, step, device, plan.unit, alone)
     traffic = Traffic(device, cores)
     for o in shape.inputs:
         if o.storage.kind != "lx":
