@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 from headrace.machine.execute.tape.rows import DIMS, PRODUCTS, Row, padded, row_elements, splits
 
@@ -20,6 +21,8 @@ _AHEAD = 64
 """Rows looked at to choose the parts of a group."""
 _NEAR = 1 << 19
 """Bytes of a part of a row that are in the cache when the next row reads them."""
+_LONG = 256
+"""Elements in a run from which it is asked for ahead."""
 _SMALL = 1 << 16
 """Elements of a row that may run before the group in whose middle it stands."""
 
@@ -180,3 +183,21 @@ def _cut(group: _Group) -> list[Row]:
         if all(map(cut.joined, group.rows)):
             return [padded(row, 2) for row in cut.rows]
     return [padded(row, 1) for row in group.rows]
+
+
+# ---- ahead -------------------------------------------------------------------------------------------------
+def aheads(group: Sequence[Row]) -> list[int]:
+    """Bytes from the first operand of every row to that of the next row like it, 0 where there is none.
+
+    Only in memory that outlives the run: values are in the cache.
+    """
+    found, seen = [], dict[Any, int]()
+    for row in reversed(group):
+        ahead = 0
+        if row.kernel is None and row.function not in PRODUCTS and row.dims[-1][0] >= _LONG:
+            (space, offset), steps = row.spots[1], tuple((d[0], d[2]) for d in row.dims)
+            if space < 0 and steps[-1][1] > 0:
+                ahead = seen.get((row.function, space, steps), offset) - offset
+                seen[row.function, space, steps] = offset
+        found.append(ahead)
+    return found[::-1]

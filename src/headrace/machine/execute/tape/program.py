@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace.machine.execute.blas import product_address
 from headrace.machine.execute.tape.fused import fused
-from headrace.machine.execute.tape.groups import grouped
+from headrace.machine.execute.tape.groups import aheads, grouped
 from headrace.machine.execute.tape.places import in_place, placed
 from headrace.machine.execute.tape.products import folded
 from headrace.machine.execute.tape.record import CONSTANTS, DEVICE, Op, Recorder
@@ -21,7 +21,7 @@ from headrace.machine.execute.tape.slabs import slabs
 from headrace.machine.execute.tape.stores import direct
 from headrace.machine.execute.tape.views import Array
 
-COLUMNS = 1 + DIMS + 3 * (1 + DIMS)
+COLUMNS = 1 + DIMS + 3 * (1 + DIMS) + 1
 _FREE = frozenset(f for f in FUNCTIONS if f not in PRODUCTS and f != "move" and not f.startswith("row_"))
 """Functions that work element by element."""
 _ALIGNMENT = 64
@@ -122,6 +122,7 @@ class Player:
                 memory, offset = self._at(spot)
                 table[r, at] = int(memory.__array_interface__["data"][0]) + offset
                 table[r, at + 1 : at + 1 + DIMS] = [d[k + 1] for d in row.dims]
+        table[:, -1] = [ahead for group in groups for ahead in aheads(group)]
         return play, (table, np.cumsum([0, *map(len, groups)], dtype=np.int64), product_address() or 0)
 
 

@@ -113,7 +113,7 @@ def _of_product(out: View, a: View, b: View) -> Dims:
 
 def _of_reduction(out: View, x: View) -> Dims | None:
     """Dimensions of a row reduction: those of the results, then the lanes of a row."""
-    from headrace.machine.execute.tape.vm import LONGEST_SUM
+    from headrace.machine.execute.tape.sums import LONGEST_SUM
 
     lanes = prod(x.shape) // prod(out.shape)
     if lanes > LONGEST_SUM or x.shape[-1] != lanes or x.strides[-1] != x.dtype.itemsize:
