@@ -16,6 +16,10 @@ def rows(*shape: int, high: int) -> Any:
     return lambda: torch.stack([torch.randperm(high)[: shape[0]] for _ in range(shape[1])], 1)
 
 
+def by_itself(x: Any) -> Any:
+    return x[x[:, 0] % x.size(0)]
+
+
 CASES: dict[str, Case] = {
     "embedding": quick(lambda w, i: F.embedding(i, w), r(10, 3), n(10, 2, 4)),
     "embedding of many": case(lambda w, i: F.embedding(i, w) * 2, r(4915, 64, dtype=f16), n(4915, 2, 5)),
@@ -102,6 +106,7 @@ CASES: dict[str, Case] = {
         n(2, 4, 5, dtype=torch.bool),
         host=("aten.masked_scatter",),
     ),
+    "rows of a triangle by itself": quick(lambda x: by_itself(x.tril() % 23), n(9, 7, 2, low=-9)),
     "isin": quick(lambda x: torch.isin(x, torch.tensor([1, 4], device=x.device)), n(9, 4, 5)),
     "take": case(lambda x, i: (x.take(i), x.take_along_dim(i[:1, None] % 4, 0)), r(4, 5), n(20, 3)),
     "select by a tensor": case(lambda x, i: x[i] * 2, r(4, 5), n(4), is_compiled=False),

@@ -215,6 +215,8 @@ class Body:
         expression = self.nest.index_value(name)
         if not expression.terms:
             return self.code.constant(expression.const, dtype)
+        if expression.variables & self.nest.scan.sources.keys():  # lanes of i64, as it is read
+            return self.code.cast(self.coordinate(expression, "i64"), dtype)
         found = self.coordinate(expression)
         if is_float(dtype):
             wide = self.code.let(f"arith.index_cast {found[0]} : index to i64", "i64")
