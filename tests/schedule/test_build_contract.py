@@ -78,6 +78,8 @@ def test_weights_stay_while_tapered_tiles_of_rows_pass(rows, depth):
     "name, order, split, tile, sizes, residual",
     [
         ("spyre", "row", "rows", (31, 16, 16), (16, 16, 8), False),
+        ("spyre", "row", "rows", (31, 20, 24), (20, 10, 10), False),
+        ("spyre", "column", "rows", (13, 40, 16), (13, 9, 9), True),
         ("spyre", "column", "columns", (12, 24, 16), (12, 12, 7), True),
         ("sample", "column", "rows", (20, 40, 120), (), True),
     ],

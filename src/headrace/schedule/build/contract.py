@@ -70,9 +70,11 @@ class Contraction:
         dim, results = behind_dim(self.plan, self.roles), results_of(self.shape)
         sizes = {dim: self.shape.extents[dim]}, {dim: self.plan.tile[dim]}
         found = tapered(dim, self.plan.taper, len(self.plan.kept)) if self.plan.taper else parts(*sizes, {})
-        pieces = [piece for part in found for piece in first_apart(part)]
+        is_larger = len(found) == 2 and found[0].trips == 1 and found[0].tile[dim] > found[1].tile[dim]
+        if self.plan.kept or not is_larger:
+            found = [piece for part in found for piece in first_apart(part)]
         stored = [o for o in results if o.storage.kind != "lx"]
-        return Leaving(self.phase, self.roles.row, stored, pieces, bool(self.plan.kept))
+        return Leaving(self.phase, self.roles.row, stored, found, bool(self.plan.kept))
 
     def loops(self) -> list[str]:
         """Dims of the tile loops outside the depth, outermost first."""
@@ -224,11 +226,11 @@ class Contraction:
                 around = replace(state, origin={**state.origin, **at})
                 if place.count > 1:
                     around = replace(around, loops=(*state.loops, number))
+                leaving.step(place, number)
                 for run in inner:
                     first, last = run.is_first and place.is_first, run.is_last and place.is_last
                     own = replace(run, is_first=first, is_last=last)
-                    self._piece(around, own, number, place.count, partial(leaving.after, run))
-                leaving.after(place, number)
+                    self._piece(around, own, number, place.count, partial(leaving.step, run))
 
     def _pieces(self, size: int) -> tuple[list[tuple[str, int, int]], list[Run]]:
         """The dims of the depth that one loop counts through (name, places, step of a place), and the runs
@@ -257,13 +259,14 @@ class Contraction:
             yield number
 
     def _piece(
-        self, state: State, run: Run, place: Index, places: int, after: Callable[[Index], None]
+        self, state: State, run: Run, place: Index, places: int, before: Callable[[Index], None]
     ) -> None:
-        """Emit a run of the tiled depth at a place: load the factors that stream, multiply; `after` emits
-        what follows a tile of that number.
+        """Emit a run of the tiled depth at a place: load the factors that stream, multiply; `before`
+        emits what goes ahead of a tile of that number.
         """
         depth = self.roles.depth
         with self._repeated(run.count) as number:
+            before(number)
             inner = replace(state, extents=self._tile(state))
             if depth:
                 start = state.origin.get(depth, Index(0)) + run.start
@@ -275,7 +278,6 @@ class Contraction:
             where += "first" if run.is_first else "last" if run.is_last else "middle"
             inner = self._load(inner, operands, run.count * places, last, state.is_filling, where)
             self._tile_blocks(inner, run)
-            after(number)
 
     def _streamed(self, state: State) -> list[Operand]:
         """The two factors, if they are not loaded yet: the depth is the innermost loop."""

@@ -51,7 +51,8 @@ class Leaving:
     """Where the results of the tiles of the innermost loop wait, and which of them leave during which tile.
 
     `pieces` are the tiles in order, one or several alike. Those of a first tile larger than all others
-    (`is_apart`) have a place of their own, and leave evenly during all others.
+    (`is_apart`) have a place of their own, and leave evenly during all others. Where equal tiles follow a
+    larger first one, what that has more lies at the beginning of the place of all, and does the same.
     """
 
     def __init__(
@@ -64,6 +65,9 @@ class Leaving:
             dims |= {d: n if part is pieces[1] else max(dims[d], n) for d, n in part.tile.items()}
         copies = min(phase.plan.copies["waiting"], sum(part.trips for part in pieces) - is_apart)
         self.usual = {o.value: buffers(phase, o, dims, copies) for o in results} if copies else {}
+        ((self.dim, _, _, largest),) = pieces[0].runs
+        is_larger = not is_apart and len(pieces) == 2 and pieces[1].trips > 1
+        self.more = largest - pieces[1].tile[self.dim] if is_larger else 0
 
     def waiting(self, piece: int, number: Index, behind: int = 0) -> Sources:
         """Return where the results of tile `number` of a piece wait, or of a tile `behind` it."""
@@ -74,7 +78,9 @@ class Leaving:
         for value, made in self.usual.items():
             at = tile % len(made)
             turned = [*made[at:], *made[:at]]
-            found[value] = rows.selected(self.phase.emit, turned, number) if number.terms else turned[0]
+            chosen = rows.selected(self.phase.emit, turned, number) if number.terms else turned[0]
+            is_first = not piece and not behind
+            found[value] = chosen if is_first else shifted(chosen, {self.dim: Index(self.more)})
         return found
 
     def due(self, piece: int, number: Index, origin: Origin, tile: Mapping[str, int]) -> list[Finished]:
@@ -90,22 +96,25 @@ class Leaving:
                 place = Index(start + (count - 1) * extent)
             sources = self.waiting(piece, number, 1)
             found.append(Finished({**origin, dim: place}, {**tile, dim: extent}, sources, self.row))
-        if piece and self.share:
+        slow = self._slow(origin, tile)
+        if piece and slow is not None and (share := self._share(slow)):
             done = number + sum(part.trips for part in self.pieces[1:piece])
-            found.append(self._large(origin, tile).rows(done * self.share, self.share))
+            found.append(slow.rows(done * share, share))
         return found
 
-    def _large(self, origin: Origin, tile: Mapping[str, int]) -> Finished:
-        """The results of the large first tile."""
+    def _slow(self, origin: Origin, tile: Mapping[str, int]) -> Finished | None:
+        """The results of the first tile that leave during all others."""
         ((dim, start, _, size),) = self.pieces[0].runs
-        sources = {value: made[0] for value, made in self.large.items()}
-        return Finished({**origin, dim: Index(start)}, {**tile, dim: size}, sources, self.row)
+        made = self.large if self.is_apart else self.usual
+        extent = size if self.is_apart else self.more
+        if not extent or len(self.pieces) == 1:
+            return None
+        sources = {value: each[0] for value, each in made.items()}
+        return Finished({**origin, dim: Index(start)}, {**tile, dim: extent}, sources, self.row)
 
-    @property
-    def share(self) -> int:
-        """Rows of the large first tile that leave during each of the others."""
-        others = sum(part.trips for part in self.pieces[1:])
-        return self.pieces[0].tile.get(self.row, 1) // others if self.is_apart and others else 0
+    def _share(self, slow: Finished) -> int:
+        """Rows of the first tile that leave during each of the others."""
+        return slow.count // sum(part.trips for part in self.pieces[1:])
 
     def last(self, origin: Origin, tile: Mapping[str, int]) -> None:
         """Emit the stores of what is left behind the last tile."""
@@ -113,11 +122,11 @@ class Leaving:
         place = Index(start + (count - 1) * size)
         sources = self.waiting(len(self.pieces), Index(0), 1)
         self.store(Finished({**origin, dim: place}, {**tile, dim: size}, sources, self.row))
-        if self.is_apart and len(self.pieces) > 1:
-            large = self._large(origin, tile)
-            stored = self.share * sum(part.trips for part in self.pieces[1:])
-            if stored < large.count:
-                self.store(large.rows(Index(stored), large.count - stored))
+        slow = self._slow(origin, tile)
+        if slow is not None:
+            stored = self._share(slow) * sum(part.trips for part in self.pieces[1:])
+            if stored < slow.count:
+                self.store(slow.rows(Index(stored), slow.count - stored))
 
     def store(self, done: Finished) -> None:
         """Emit the stores of finished results."""
@@ -143,8 +152,10 @@ class During:
             if left := done.count - self._each(done) * (self.run.count if self.run else 0):
                 leaving.store(done.rows(Index(0), left))
 
-    def after(self, run: Run, number: Index) -> None:
-        """Emit what leaves in the step of that number of a run; the last step makes new results."""
+    def step(self, run: Run, number: Index) -> None:
+        """Emit what leaves in the step of that number of a run, once the rows of the step before are read;
+        the last step makes new results.
+        """
         due = [done for done in self.due if self._each(done)]
         if run is not self.run or not due or self.leaving is None:
             return

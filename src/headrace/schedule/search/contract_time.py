@@ -18,6 +18,10 @@ fewer copies there are to load ahead.
 """
 
 
+HELD = 0.5
+"""The part of the time in which results leave before the steps of a tile for which the unit waits."""
+
+
 def predicted(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[str, float]]:
     """Return the cycles of the phase and their parts.
 
@@ -58,15 +62,18 @@ def _behind(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[
     waits = copies / (copies - 1)
     total = work = memory = drain = 0.0
     for outer, times in Counter(outers).items():
-        drain, apart = 0.0, 0.0
+        drain, apart, rows, share = 0.0, 0.0, 0, 0
         for number, size in enumerate(choice.behind):
             place = (size, outer) if by_column else (outer, size)
             tile = tile_cost(space, plan, choice, *place, number == 0 or not choice.taper)
-            uneven = 1 + UNEVEN_STEPS * waits / (steps if number else filling)
+            uneven = 1 + UNEVEN_STEPS * (waits if number else 2) / (steps if number else filling)
             total += max(tile.work, (tile.load + drain + apart) * uneven) * times
-            drain = tile.store
+            total += (_ahead_of(steps, drain, rows) + _ahead_of(steps, apart, share)) * HELD * times
+            drain, rows = tile.store, place[0]
             if choice.taper and not number:
-                drain, apart = 0.0, tile.store / max(1, len(choice.behind) - 1)
+                others = max(1, len(choice.behind) - 1)
+                apart, share = drain / others, rows // others
+                drain = rows = 0
             work, memory = work + tile.work * times, memory + (tile.load + tile.store) * times
         total += drain * times
     first = tile_cost(space, plan, choice, choice.row, choice.column, True)
@@ -74,6 +81,11 @@ def _behind(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[
     repeats = prod(space.extent(d) for d in r.outer)
     parts = {space.unit: work * repeats, "ddr": memory * repeats, "fill": fill, "drain": drain}
     return total * repeats + fill + _latency(space), {name: round(n, 1) for name, n in parts.items()}
+
+
+def _ahead_of(steps: int, stores: float, rows: int) -> float:
+    """Return the cycles of device memory for those of some rows that leave before the steps of a tile."""
+    return stores * (rows % max(1, steps - 2)) / rows if rows else 0.0
 
 
 def _latency(space: Space) -> float:
