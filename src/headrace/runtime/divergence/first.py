@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from headrace.runtime.launch import bound, run_program
 from headrace.runtime.program import Program
 from headrace.runtime.reference import MEMORY_BYTES, run_reference
 from headrace.runtime.retime import retiming
+
+if TYPE_CHECKING:
+    from headrace.machine.check.recorded import Record
 
 Array = np.ndarray[Any, Any]
 POISON = 0xA5
@@ -234,7 +237,6 @@ def _values(
     kernel: Kernel, program: Program, seed: int, storing: _Storing, transfer: Writer
 ) -> Values | None:
     """The first statement on the way to a store whose values the core that writes it does not have."""
-    from headrace.machine.check.recorded import recorded
     from headrace.machine.nodes import op_name
     from headrace.runtime.divergence.parting import parting
     from headrace.runtime.divergence.statements import trail
@@ -247,10 +249,10 @@ def _values(
         path = trail(kernel.module, memory, values, kernel.function, storing.tile, storing.number, address)
     instances = program.image.instances
     core = next(i.core for i in instances if i.name == transfer.by.split(",")[0])
-    memory = Memory(program.device.memory("global").size_bytes)
-    with bound(program, None, memory, seed) as arguments:
-        records = recorded(program.image, memory, arguments, {i.number for i in instances if i.core == core})
-    found = parting(path, records)
+    sound = _as_compiled(kernel, program)
+    found = parting(
+        path, _recorded(program, core, seed), None if sound is None else _recorded(sound, core, seed)
+    )
     if found is None:
         return Values(path.store.name, None)
     hidden = tuple((op.name, location(op)) for op in found.hidden)
@@ -268,6 +270,29 @@ def _values(
         unit_op,
         hidden,
     )
+
+
+def _as_compiled(kernel: Kernel, program: Program) -> Program | None:
+    """The program as the compiler writes it, if it was edited since."""
+    from headrace.runtime.compiler import Options, compile_kernel
+
+    settings = program.meta.get("settings", {})
+    try:
+        options = Options(plan=program.plan or None, scalars=program.scalars, settings=settings)
+        sound = compile_kernel(kernel, program.device, options)
+    except HeadraceError:
+        return None
+    return None if sound.dfir == program.dfir else sound
+
+
+def _recorded(program: Program, core: int, seed: int) -> list[Record]:
+    """What the vector ops of one core compute on the seeded inputs."""
+    from headrace.machine.check.recorded import recorded
+
+    memory = Memory(program.device.memory("global").size_bytes)
+    with bound(program, None, memory, seed) as arguments:
+        kept = {i.number for i in program.image.instances if i.core == core}
+        return recorded(program.image, memory, arguments, kept)
 
 
 def _moving(program: Program, name: str, offset: int) -> Writer | None:
