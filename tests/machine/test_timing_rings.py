@@ -131,6 +131,12 @@ def test_a_partial_sum_takes_its_addition_and_its_hop_per_step() -> None:
     assert period == addition + hop + control
 
 
+@pytest.mark.parametrize("lanes", [1, 64])
+def test_messages_between_cores_are_bytes_on_the_ring(lanes: int) -> None:
+    """Of all cores, each one link further; f16 lanes."""
+    assert ring_sum(lanes, 5).bytes["ring"] == 4 * 6 * lanes * 2
+
+
 def test_a_ring_where_everybody_waits_first_is_a_deadlock() -> None:
     chip = Chip(spyre(4), 4)
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from headrace.arch.device import Device, Link, Unit, canonical
+from headrace.arch.device import Device, Link, Ring, Unit, canonical
 from headrace.arch.routes import link_rate, request_latency, sources_of, targets_of
+from headrace.machine.timing.activities import Peer
 from headrace.machine.timing.ticks import ticks
 
 
@@ -162,9 +163,19 @@ class Prices:
             return link_rate(link, self.device), ticks(link.latency_cycles), link.capacity_bytes
         links = (ring.inject, ring.hops[0], ring.eject)
         rates = [rate for one in links if (rate := link_rate(one, self.device)) is not None]
-        hops = ring.distance(0, cores % self.device.cores, self.device.cores)[0]
+        hops = self._around(ring, cores)
         latency = ring.inject.latency_cycles + hops * ring.hops[0].latency_cycles + ring.eject.latency_cycles
         return min(rates, default=None), ticks(latency), ring.inject.capacity_bytes
+
+    def message_hops(self, sender: str, receiver: Peer) -> int:
+        """Return how many links of a ring a message takes to another core, 0 where it stays on its own."""
+        if receiver.cores == 0 and self.device.find_link(sender, receiver.kind) is not None:
+            return 0
+        ring = self.device.find_ring(sender, receiver.kind, receiver.corelet)
+        return 0 if ring is None else self._around(ring, receiver.cores)
+
+    def _around(self, ring: Ring, cores: int) -> int:
+        return ring.distance(0, cores % self.device.cores, self.device.cores)[0]
 
 
 def max_min(capacity: float, demands: list[float | None]) -> list[float]:

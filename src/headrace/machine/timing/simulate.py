@@ -95,7 +95,8 @@ def _intervals(engines: list[Engine]) -> tuple[Interval, ...]:
             instances = engine.wiring.classes[unit.group].instances[unit.role]
             for one in unit.slices:
                 begin, stop = (one.start + offset) / TICKS, (one.end + offset) / TICKS
-                moved = (*one.traffic, *one.moved)
+                alike = {"ring": len(instances)}
+                moved = (*((name, size * alike.get(name, 1)) for name, size in one.traffic), *one.moved)
                 track = instances[0].name
                 found.append(
                     Interval(track, begin, stop, one.label, len(instances), one.where, one.name, moved)

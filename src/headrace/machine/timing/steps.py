@@ -57,7 +57,7 @@ def steps(
     for part in _parts(nodes):
         cost, latency = _price(part, unit, ports, stationary, prices)
         phases.append(_phase(part, unit, cost, latency, stationary, where, prices))
-        for name, size in _traffic(part):
+        for name, size in _traffic(part, unit, where, prices):
             traffic[name] = traffic.get(name, 0) + size
     return Steps(tuple(phases), latency, tuple(sorted(traffic.items())))
 
@@ -180,12 +180,15 @@ def _memory_cycles(node: Step, unit: Unit, prices: Prices) -> float:
     return access_cycles(node.box, lanes, unit, direction, prices)
 
 
-def _traffic(part: Sequence[Step]) -> Iterable[tuple[str, int]]:
+def _traffic(part: Sequence[Step], unit: Unit, where: Where, prices: Prices) -> Iterable[tuple[str, int]]:
+    """Bytes read and written in the scratchpad, and those of messages over all links of a ring they take."""
     for node in part:
         if isinstance(node, Load) and node.box.place.kind == "ct_local":
             yield "lx_read", node.result.bytes
         elif isinstance(node, Store) and node.box.place.kind == "ct_local":
             yield "lx_write", node.value.bytes
+        elif isinstance(node, Send) and (hops := prices.message_hops(unit.kind, where(node.peer))):
+            yield "ring", node.value.bytes * hops
 
 
 def _phase(
