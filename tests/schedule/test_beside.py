@@ -9,6 +9,7 @@ from math import inf
 
 import pytest
 from benchmarks.kernels.attention import attention
+from benchmarks.schedule import timed_cycles
 
 from headrace.arch.presets import device
 from headrace.ir.diagnostics import HeadraceError
@@ -64,6 +65,14 @@ def test_a_long_row_comes_in_sections_between_which_products_are_made(monkeypatc
 def test_without_double_buffering_a_strip_ends_before_the_next_begins():
     found = compile_kernel(Kernel(TEXT), compiled(TEXT, SIZE).device, Options(without=("double-buffering",)))
     assert strips(found)[0]["ahead"] == 0 and not pairs(found)
+
+
+def test_strips_one_ahead_of_the_other_are_predicted_as_they_run():
+    program = compile_kernel(Kernel(attention(32, 1024, 128)), device("spyre"), Options())
+    cycles = timed_cycles(program)
+    assert strips(program)[0]["ahead"] == 1 and pairs(program)
+    assert abs(program.plan["predicted_cycles"] / cycles - 1) < 0.05
+    assert cycles < 1.15 * program.bound.cycles
 
 
 def test_a_phase_runs_beside_the_one_after_it_only():

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import ceil, prod
 
-from headrace.arch.cost import Port, step_cycles
+from headrace.arch.cost import Port, step_cycles, step_latency
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.phases.beside import Beside, beside
 from headrace.schedule.phases.contraction import roles
 from headrace.schedule.phases.items import followed
 from headrace.schedule.phases.outline import Outline
-from headrace.schedule.phases.passes import compute_ops
+from headrace.schedule.phases.passes import compute_ops, step_of
 from headrace.schedule.phases.shape import Homes, Shape, shape
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.units import units
@@ -24,10 +25,49 @@ def with_beside(made: Outline, homes: Homes, phases: Sequence[PhasePlan], device
     for number, (guest, host) in followed(made.items).items():
         one, other = found[number : number + 2]
         products = shape(host, made, homes)
-        plan = beside(other, products, one, shape(guest, made, homes), device)
+        rows = shape(guest, made, homes)
+        plan = beside(other, products, one, rows, device)
         if plan is not None:
-            found[number + 1] = _joint(other, products, one, plan, device)
+            cycles = _section_cycles(one, rows, plan, device)
+            found[number + 1] = _joint(other, products, one, plan, cycles, device)
     return found
+
+
+def _section_cycles(guest: PhasePlan, rows: Shape, plan: Beside, device: Device) -> list[float]:
+    """Cycles of the vector unit for each section of a row, by itself.
+
+    Every pass that ends in reductions waits for what they give; rows without are computed back to back.
+    """
+    row = guest.parts[guest.unit] / sum(plan.counts)
+    if not rows.reduced:
+        return [row / plan.sections] * plan.sections
+    step = step_of(rows, plan.lane, plan.elements, frozenset({plan.row}), device, guest.unit)
+    size = plan.elements // plan.sections
+    passes = [_pass_cycles(one.computes, rows, size, guest.unit, device) for one in step.passes]
+    issued = sum(cycles for cycles, _ in passes)
+    *front, (last, wait) = [(cycles / issued * row, wait) for cycles, wait in passes]
+    first = sum(cycles for cycles, _ in front) + last / plan.sections
+    first += len(passes) * sum(wait for _, wait in passes)
+    return [first, *[last / plan.sections + wait] * (plan.sections - 1)]
+
+
+def waits(plan: PhasePlan, rows: Shape, device: Device) -> float:
+    """Return the cycles that the rows of a vector phase wait for what they reduce, one after the other."""
+    if plan.kind != "vector" or not rows.reduced or plan.chunk:
+        return 0.0
+    others = {d: e for d, e in rows.extents.items() if d != plan.lane}
+    step = step_of(rows, plan.lane, plan.step, frozenset(others), device, plan.unit)
+    each = sum(_pass_cycles(one.computes, rows, plan.step, plan.unit, device)[1] for one in step.passes)
+    return len(step.passes) * each * ceil(prod(others.values()) / device.corelets)
+
+
+def _pass_cycles(
+    computes: Sequence[int], rows: Shape, elements: int, unit: str, device: Device
+) -> tuple[float, float]:
+    """Cycles to issue a pass on so many lanes, and from then on to its result."""
+    ops = [op for c in computes for op in compute_ops(rows.group.computes[c], elements, device, unit)]
+    chain = [replace(op, args=(k - 1,) if k else ()) for k, op in enumerate(ops)]
+    return step_cycles(ops, [], device, unit), step_latency(chain, device.unit(unit))
 
 
 def _rotating(plan: PhasePlan) -> PhasePlan:
@@ -40,7 +80,14 @@ def _rotating(plan: PhasePlan) -> PhasePlan:
     return replace(plan, copies={"in": 3, "out": 2}, blocks={**plan.blocks, "rows": rows})
 
 
-def _joint(host: PhasePlan, products: Shape, guest: PhasePlan, plan: Beside, device: Device) -> PhasePlan:
+def _joint(
+    host: PhasePlan,
+    products: Shape,
+    guest: PhasePlan,
+    plan: Beside,
+    sections: Sequence[float],
+    device: Device,
+) -> PhasePlan:
     """The plan of a contraction with a phase beside it, and what both take together.
 
     While the vector unit works on a row, as many products are made as the queue between both has room for.
@@ -53,15 +100,15 @@ def _joint(host: PhasePlan, products: Shape, guest: PhasePlan, plan: Beside, dev
     passing = step_cycles([], [Port(width, "f32")], device, vector)
     rows, chunks = products.extents[found.row], -(-products.extents[found.depth] // host.blocks["depth"])
     product = host.parts[host.unit] / (rows * len(plan.counts))
-    row = guest.parts[vector] / sum(plan.counts)
     link = device.find_link(host.unit, vector)
     room = link.capacity_bytes if link is not None else None
     queue = between if room is None else room // (width * itemsize("f32"))
     total = 0.0
     for block, count in enumerate(plan.counts):
         each = last if block % chunks == chunks - 1 else passing
-        part, turns = row / plan.sections, count * plan.sections
-        busy = max(between * product, part + between * each, part + max(0, between - queue) * product)
-        total += turns * busy + (rows - turns * between) * product
+        for part in sections:
+            busy = max(between * product, part + between * each, part + max(0, between - queue) * product)
+            total += count * busy
+        total += (rows - count * plan.sections * between) * product
     parts = {**host.parts, host.unit: round(total, 1)}
     return replace(host, beside=guest.name, parts=parts)

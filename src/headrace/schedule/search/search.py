@@ -23,7 +23,7 @@ from headrace.schedule.phases.shape import Homes, Shape, home, shape
 from headrace.schedule.phases.strips import KEEP, Strips
 from headrace.schedule.plan import Alternative, ClassPlan, PhasePlan, Plan
 from headrace.schedule.replay import class_outline
-from headrace.schedule.search.beside import with_beside
+from headrace.schedule.search.beside import waits, with_beside
 from headrace.schedule.search.memo import carried_over, signature
 from headrace.schedule.search.strategies import least_plans, plans
 from headrace.schedule.search.strips import choices, scratch_cycles
@@ -248,7 +248,11 @@ def _planned(
     if strips is not None and strips.ahead:
         phases = with_beside(made, homes, phases, device)
     chosen = {} if strips is None else {key: int(value) for key, value in asdict(strips).items()}
-    total = strip_cycles(made.items, phases, strips.ahead, device) if strips is not None else 0.0
+    total = 0.0
+    if strips is not None:
+        rows = [shape(group, made, homes) for group in flat_groups(made.items)]
+        idle = [waits(plan, one, device) for plan, one in zip(phases, rows, strict=True)]
+        total = strip_cycles(made.items, phases, idle, strips.ahead, device)
     return ClassPlan(part.cores, tuple(phases), kinds, chosen, round(total, 1))
 
 

@@ -64,26 +64,37 @@ class _Clock:
 
 
 def strip_cycles(
-    items: Sequence[Item], phases: Sequence[PhasePlan], is_rotating: bool, device: Device
+    items: Sequence[Item],
+    phases: Sequence[PhasePlan],
+    waits: Sequence[float],
+    is_rotating: bool,
+    device: Device,
 ) -> float:
-    """Return the cycles of the phases of a class, loops unrolled, one core computing one phase at a time;
-    `is_rotating` says whether loops over strips rotate the copies of buffers.
+    """Return the cycles of the phases of a class, loops unrolled, one core computing one phase at a time.
+
+    `waits` are what each run of a phase takes besides the work of its slowest unit; `is_rotating` says
+    whether loops over strips rotate the copies of buffers.
     """
     setup = device.unit(units(device).loader).setup_cycles
     latency = device.cycles(device.memory("global").latency_ns) + setup
     guests = {plan.beside for plan in phases}
-    parts = [_part(n, plan, plan.name in guests, is_rotating, device) for n, plan in enumerate(phases)]
+    parts = [
+        _part(n, plan, wait, plan.name in guests, is_rotating, device)
+        for n, (plan, wait) in enumerate(zip(phases, waits, strict=True))
+    ]
     clock = _Clock()
     for number in _order(items, iter(range(len(phases)))):
         clock.run(parts[number], latency)
     return clock.end() + latency
 
 
-def _part(number: int, plan: PhasePlan, is_guest: bool, is_rotating: bool, device: Device) -> Part:
+def _part(
+    number: int, plan: PhasePlan, wait: float, is_guest: bool, is_rotating: bool, device: Device
+) -> Part:
     """The parts of a phase; the work of one that runs beside another is in that one's."""
     moved, drain = plan.parts.get("ddr", 0.0), plan.parts.get("drain", 0.0)
     rest = {k: v for k, v in plan.parts.items() if k not in ("ddr", "fill", "drain")}
-    work = max(rest.values(), default=0.0) + 4 * device.signal_cycles
+    work = max(rest.values(), default=0.0) + wait + 4 * device.signal_cycles
     if is_guest or plan.unit == units(device).loader:
         work = 0.0
     return Part(number, moved - drain, work, drain, plan.copies.get("in", 1) if is_rotating else 1)
