@@ -18,7 +18,7 @@ from headrace.machine.execute.tape.record import CONSTANTS, DEVICE, Op, Recorder
 from headrace.machine.execute.tape.rows import DIMS, FUNCTIONS, PRODUCTS, Row, Spot, row_of
 from headrace.machine.execute.tape.scratch import as_values
 from headrace.machine.execute.tape.slabs import slabs
-from headrace.machine.execute.tape.stores import direct
+from headrace.machine.execute.tape.stores import direct, parts
 from headrace.machine.execute.tape.views import Array
 
 COLUMNS = 1 + DIMS + 3 * (1 + DIMS) + 1
@@ -44,7 +44,10 @@ def prepare(recorder: Recorder) -> Prepared | None:
     ops = direct(recorder, fused(recorder, folded(recorder, _needed(recorder.ops))), _FREE)
     plain: list[Op] = []
     for op in ops.values():
-        plain += slabs(op, recorder) if op.function == "product" else [op]
+        if op.function == "product":
+            plain += slabs(op, recorder)
+        else:
+            plain += parts(op) if op.function == "concatenate" else [op]
     has_blas = product_address() is not None
     rows = [row_of(op, recorder, has_blas) for op in as_values(plain, recorder)]
     groups = in_place(list(grouped(rows)))

@@ -33,6 +33,8 @@ PRODUCTS = frozenset(("multiply", "multiply_add"))
 """Rows that are products of matrices: their last dimensions are rows, columns and what is summed."""
 _FEW = 1 << 14
 """Elements of a row up to which it may be cut into short parts."""
+_MOST_OUTER = 64
+"""Stretches of a run between which parts take turns."""
 _SHORTEST = 256
 """Elements in a run below which a larger row is not cut."""
 Spot = tuple[int, int]
@@ -151,34 +153,25 @@ def splits(row: Row, parts: int, level: int, cuts_runs: bool) -> Iterator[Row]:
         n, *strides = dims[d]
         if n % parts:
             continue
-        if d < last:
-            for outer in _divisors(n // parts):
-                inner = n // parts // outer
-                part = (parts, *(s * inner for s in strides))
-                others = ((outer, *(s * parts * inner for s in strides)), (inner, *strides))
-                split = [other for other in others if other[0] > 1]
-                yield replace(row, dims=(*head, part, *dims[:d], *split, *dims[d + 1 :]))
-        elif _may_cut(row, n // parts):
-            inner = n // parts
+        for outer in _divisors(n // parts, _MOST_OUTER if d == last else n):
+            inner = n // parts // outer
+            if d == last and not _may_cut(row, inner):
+                break
             part = (parts, *(s * inner for s in strides))
-            yield replace(row, dims=(*head, part, *dims[:d], (inner, *strides)))
-            if row_elements(row) <= _FEW and inner > 1:
-                rest = (inner, *(s * parts for s in strides)), _one_element(row)
-                yield replace(row, dims=(*head, (parts, *strides), *dims[:d], *rest))
+            before = ((outer, *(s * parts * inner for s in strides)),) if outer > 1 else ()
+            rest = ((inner, *strides),) if inner > 1 or d == last else ()
+            yield replace(row, dims=(*head, part, *dims[:d], *before, *rest, *dims[d + 1 :]))
 
 
-def _divisors(n: int) -> Iterator[int]:
-    return (k for k in range(1, n + 1) if n % k == 0)
+def _divisors(n: int, most: int) -> Iterator[int]:
+    return (k for k in range(1, min(n, most) + 1) if n % k == 0)
 
 
 def _may_cut(row: Row, inner: int) -> bool:
+    """Whether runs of so many elements may be left of those of a row."""
     if row.function.startswith("row_") or row.function in PRODUCTS:
         return False
     return inner >= _SHORTEST or row_elements(row) <= _FEW
-
-
-def _one_element(row: Row) -> tuple[int, ...]:
-    return (1, *(s if k == 0 or s == 1 else 0 for k, s in enumerate(row.sizes)))
 
 
 def row_elements(row: Row) -> int:

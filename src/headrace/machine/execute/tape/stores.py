@@ -1,13 +1,14 @@
-"""Results written where they go at once, where a tape would write them elsewhere and copy them."""
+"""Copies of a tape: results written where they go at once, messages put one after the other."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
 from headrace.machine.execute.tape.record import VALUES, Op, Recorder
-from headrace.machine.execute.tape.views import View
+from headrace.machine.execute.tape.views import View, paired
 
 
 def direct(recorder: Recorder, ops: dict[int, Op], functions: frozenset[str]) -> dict[int, Op]:
@@ -38,6 +39,16 @@ def direct(recorder: Recorder, ops: dict[int, Op], functions: frozenset[str]) ->
             out[maker] = replace(made, out=target)
             del out[number]
     return out
+
+
+def parts(op: Op) -> Iterator[Op]:
+    """The copies that put messages, [instance, iteration, …], one after the other along their iterations."""
+    out, at = op.out, 0
+    for x in op.inputs:
+        shape = (out.shape[0], x.shape[1], *out.shape[2:])
+        part = replace(out, offset=out.offset + at * out.strides[1], shape=shape)
+        yield Op("move", part, (x,), (), None, paired(part, x))
+        at += x.shape[1]
 
 
 def _in_order_of(value: View, copy: Op) -> View | None:
