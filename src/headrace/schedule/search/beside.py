@@ -52,13 +52,15 @@ def _section_cycles(guest: PhasePlan, rows: Shape, plan: Beside, device: Device)
 
 
 def waits(plan: PhasePlan, rows: Shape, device: Device) -> float:
-    """Return the cycles that the rows of a vector phase wait for what they reduce, one after the other."""
+    """Return the cycles that long rows of a vector phase wait for what they reduce, one after the other."""
     if plan.kind != "vector" or not rows.reduced or plan.chunk:
         return 0.0
     others = {d: e for d, e in rows.extents.items() if d != plan.lane}
     step = step_of(rows, plan.lane, plan.step, frozenset(others), device, plan.unit)
+    if len(step.passes) == 1:
+        return 0.0  # the next row begins meanwhile
     each = sum(_pass_cycles(one.computes, rows, plan.step, plan.unit, device)[1] for one in step.passes)
-    return len(step.passes) * each * ceil(prod(others.values()) / device.corelets)
+    return each * ceil(prod(others.values()) / device.corelets)
 
 
 def _pass_cycles(
