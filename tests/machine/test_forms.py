@@ -60,6 +60,19 @@ def test_a_mask_over_the_results_gives_the_addend() -> None:
     assert (_on_lanes(text, lanes=2) == want).all()
 
 
+@pytest.mark.parametrize(("kept", "lanes"), [("d1", 3), ("d0", 8)])
+def test_a_product_of_values_repeated_along_one_dim(kept: str, lanes: int) -> None:
+    """Both factors repeat along d1: summed over, it counts as often as it is long; kept, it stays."""
+    text = f"""
+%s = vectorchain.select %a {{selection_map = affine_map<(d0, d1) -> (d0)>}} : vector<8xf32>, vector<8x3xf32>
+%t = vectorchain.select %b {{selection_map = affine_map<(d0, d1) -> (d0)>}} : vector<8xf32>, vector<8x3xf32>
+%r = vectorchain.multiply %s, %t {{reduction_map = affine_map<(d0, d1) -> ({kept})>}}
+  : vector<8x3xf32>, vector<8x3xf32>, vector<{lanes}xf32>
+"""
+    want = np.full(3, (A * Y).sum()) if kept == "d1" else 3 * A * Y
+    assert np.allclose(_on_lanes(text, lanes=lanes), want, rtol=1e-6)
+
+
 def test_shuffle_takes_integers_and_pads_and_masked_lanes_are_0() -> None:
     text = MASK + (
         "%p = arith.constant 0.5 : f32\n"

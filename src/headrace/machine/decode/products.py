@@ -95,6 +95,8 @@ def _contract(
         return VectorOp(name_of(op), "multiply", tuple(values), result, details, where=location(op))
     left, left_letters = _through_select(op.operands[0], len(space))
     right, right_letters = _through_select(op.operands[1], len(space))
+    if len({*left_letters, *right_letters}) < len(space):  # one of them has to walk the dims both repeat
+        right, right_letters = op.operands[1], _LETTERS[: len(space)]
     out = "".join(_LETTERS[d] for d in kept)
     a, b = look.value(left), look.value(right)
     equation = f"{left_letters},{right_letters}->{out}"
