@@ -10,8 +10,9 @@ from math import prod
 
 from headrace.schedule.graph import Axis, Compute, Linear, Value
 from headrace.schedule.phases.fuse import Group, Kind
+from headrace.schedule.phases.grouping import Scope
 from headrace.schedule.phases.names import Names
-from headrace.schedule.phases.outline import Outline, Scope
+from headrace.schedule.phases.outline import Outline
 from headrace.schedule.phases.storage import (
     Storage,
     Surface,
