@@ -10,6 +10,7 @@ Where both happen at one position, B waits for carried edges first and A signals
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -168,7 +169,8 @@ def _own(
     found = _Found([Edge(pair, block, i, j) for i, j in kept])
     for child in children.values():
         found.edges += [*child.edges, *_finish(pair, child.home)]
-    carried = [c for c, (i, j) in places.items() if not _implied(i, j, forward)]
+    tightest = _tightest(forward)
+    carried = [c for c, (i, j) in places.items() if not _implied(i, j, tightest)]
     carried += [c for child in children.values() for c in child.open]
     if not depth or not carried:
         return found
@@ -272,9 +274,19 @@ def _least(distances: Iterable[Apart | None]) -> Apart | None:
     return min((d for d in distances if d is not None), default=None)
 
 
-def _implied(i: int, j: int, forward: set[tuple[int, int]]) -> bool:
-    """True if a same-iteration edge puts position i of the sender before position j of the receiver."""
-    return i < j and any(i <= a and b <= j for a, b in forward)
+def _implied(i: int, j: int, tightest: Sequence[tuple[int, int]]) -> bool:
+    """True if one of such edges puts position i of the sender before position j of the receiver."""
+    place = bisect_left(tightest, (i, 0))
+    return i < j and place < len(tightest) and tightest[place][1] <= j
+
+
+def _tightest(edges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the edges that no other one implies, in order: of both positions, for neither can fall."""
+    kept: list[tuple[int, int]] = []
+    for i, j in sorted(set(edges), key=lambda edge: (-edge[0], edge[1])):
+        if not kept or j < kept[-1][1]:
+            kept.append((i, j))
+    return kept[::-1]
 
 
 def _reduce(forward: set[tuple[int, int]], anchors: Sequence[int]) -> list[tuple[int, int]]:
@@ -283,5 +295,4 @@ def _reduce(forward: set[tuple[int, int]], anchors: Sequence[int]) -> list[tuple
     for i, j in forward:
         crossed = [m for m in anchors if i < m < j]
         moved.add((max(crossed, default=i), j))
-    kept = [(i, j) for i, j in moved if not any((a, b) != (i, j) and i <= a and b <= j for a, b in moved)]
-    return sorted(kept)
+    return _tightest(moved)

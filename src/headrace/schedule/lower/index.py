@@ -8,8 +8,10 @@ symbolic.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 
 Table = tuple[int, ...]
 """One integer for each (core, corelet) of the class, corelets fastest."""
@@ -50,10 +52,10 @@ class Expr:
         return not self.terms
 
     def __add__(self, other: Expr | int) -> Expr:
-        return _sum(self, other if isinstance(other, Expr) else Expr(other), 1)
+        return _sum(self, other if isinstance(other, Expr) else Expr(other))
 
     def __sub__(self, other: Expr | int) -> Expr:
-        return _sum(self, other if isinstance(other, Expr) else Expr(other), -1)
+        return _difference(self, other if isinstance(other, Expr) else Expr(other))
 
     def scaled(self, factor: Number) -> Expr:
         """Return the form times a number."""
@@ -80,10 +82,11 @@ def zip_numbers(op: Callable[[int, int], int], a: Number, b: Number) -> Number:
         return op(a, b)
     if isinstance(a, int):
         assert isinstance(b, tuple)
-        return collapse(tuple([op(a, y) for y in b]))
+        return collapse(tuple(map(op, repeat(a), b)))
     if isinstance(b, int):
-        return collapse(tuple([op(x, b) for x in a]))
-    return collapse(tuple([op(x, y) for x, y in zip(a, b, strict=True)]))
+        return collapse(tuple(map(op, a, repeat(b))))
+    assert len(a) == len(b)
+    return collapse(tuple(map(op, a, b)))
 
 
 def collapse(table: Table) -> Number:
@@ -94,12 +97,17 @@ def collapse(table: Table) -> Number:
 
 def plus(a: Number, b: Number) -> Number:
     """Return a + b."""
-    return a + b if isinstance(a, int) and isinstance(b, int) else zip_numbers(lambda x, y: x + y, a, b)
+    return a + b if isinstance(a, int) and isinstance(b, int) else zip_numbers(operator.add, a, b)
+
+
+def minus(a: Number, b: Number) -> Number:
+    """Return a - b."""
+    return a - b if isinstance(a, int) and isinstance(b, int) else zip_numbers(operator.sub, a, b)
 
 
 def times(a: Number, b: Number) -> Number:
     """Return a * b."""
-    return a * b if isinstance(a, int) and isinstance(b, int) else zip_numbers(lambda x, y: x * y, a, b)
+    return a * b if isinstance(a, int) and isinstance(b, int) else zip_numbers(operator.mul, a, b)
 
 
 def entries(number: Number) -> Table:
@@ -107,14 +115,23 @@ def entries(number: Number) -> Table:
     return (number,) if isinstance(number, int) else number
 
 
-def _sum(a: Expr, b: Expr, sign: int) -> Expr:
-    const = plus(a.const, times(b.const, sign))
+def _sum(a: Expr, b: Expr) -> Expr:
+    const = plus(a.const, b.const)
     if not b.terms:
         return Expr(const, a.terms)
     found: dict[Atom, Number] = dict(a.terms)
     for atom, c in b.terms:
-        signed = times(c, sign)
-        found[atom] = plus(found[atom], signed) if atom in found else signed
+        found[atom] = plus(found[atom], c) if atom in found else c
+    return Expr(const, tuple((atom, c) for atom, c in found.items() if c != 0))
+
+
+def _difference(a: Expr, b: Expr) -> Expr:
+    const = minus(a.const, b.const)
+    if a.terms == b.terms:
+        return Expr(const)
+    found: dict[Atom, Number] = dict(a.terms)
+    for atom, c in b.terms:
+        found[atom] = minus(found.get(atom, 0), c)
     return Expr(const, tuple((atom, c) for atom, c in found.items() if c != 0))
 
 

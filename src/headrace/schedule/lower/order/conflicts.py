@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 
@@ -81,10 +81,13 @@ def _conflicts(
 
     What a unit writes into a buffer for others (`shared`) it writes again only after they said so.
     """
+    named: dict[Buffer | str, list[Access]] = {}
+    for second in seconds:
+        named.setdefault(second.key, []).append(second)
     near: dict[Buffer | str, list[tuple[Access, bool]]] = {}
     for first in firsts:
         if first.key not in near:
-            near[first.key] = list(_near(first.key, seconds, aliases))
+            near[first.key] = list(_near(first.key, named, aliases))
         for second, is_alias in near[first.key]:
             if not (first.is_write or second.is_write):
                 continue
@@ -100,12 +103,14 @@ def _conflicts(
             yield _conflict(first, second, meet, depth + 1)
 
 
-def _near(key: Buffer | str, seconds: Sequence[Access], aliases: Aliases) -> Iterator[tuple[Access, bool]]:
+def _near(
+    key: Buffer | str, named: Mapping[Buffer | str, Sequence[Access]], aliases: Aliases
+) -> Iterator[tuple[Access, bool]]:
     """The accesses of what `key` names and, marked so, of what shares addresses with it."""
-    for second in seconds:
-        is_alias = bool(aliases) and frozenset((key, second.key)) in aliases
-        if is_alias or second.key == key:
-            yield second, is_alias
+    for other, seconds in named.items():
+        is_alias = bool(aliases) and frozenset((key, other)) in aliases
+        if is_alias or other == key:
+            yield from ((second, is_alias) for second in seconds)
 
 
 def _is_handed_on(first: Access, second: Access, shared: Container[object]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -63,8 +64,23 @@ class Meeting:
         """True if they may touch the same bytes at iterations `distance` apart (steps of each loop
         variable).
         """
+        if not distance and self._is_one_number:
+            return self._is_touching
         arrays = {var: np.array([[steps]]) for var, steps in distance.items()}
         return bool(self.mask(arrays).any())
+
+    @property
+    def _is_one_number(self) -> bool:
+        """Whether all instances are alike."""
+        numbers = [self.runs, *(n for g in self.gaps for n in (g.base, g.first, g.second))]
+        return all(isinstance(n, int) for n in (*numbers, self.turn.base if self.turn is not None else 0))
+
+    @property
+    def _is_touching(self) -> bool:
+        """What `at` answers for the same iteration where all instances are alike."""
+        is_open = all(g.base < g.first and -g.base < g.second for g in self.gaps)  # type: ignore[operator]
+        is_turned = self.turn is None or self.turn.base % self.turn.copies == 0  # type: ignore[operator]
+        return self.runs > 0 and is_open and is_turned  # type: ignore[operator]
 
     def mask(self, distance: Mapping[Var, np.ndarray]) -> np.ndarray:
         """Return where they meet, [instances, distances], for arrays of distances of shape [1, n] or [1,
@@ -205,7 +221,15 @@ def _shifted_atom(atom: Var | Term, shift: int, corelets: int) -> Var | Term:
 def _rolled(number: Number, shift: int, corelets: int) -> Number:
     if isinstance(number, int):
         return number
-    return tuple(number[i - i % corelets + (i % corelets + shift) % corelets] for i in range(len(number)))
+    if not shift:
+        return number
+    return tuple(map(number.__getitem__, _places(len(number), shift, corelets)))
+
+
+@lru_cache(maxsize=256)
+def _places(count: int, shift: int, corelets: int) -> tuple[int, ...]:
+    """Where each instance finds the one of its core that is `shift` corelets further on."""
+    return tuple(i - i % corelets + (i % corelets + shift) % corelets for i in range(count))
 
 
 def _gap(
