@@ -230,7 +230,7 @@ def _planned(
         "multicast" not in without,
         "residency" not in without,
         "retiling" not in without,
-        "pacing" not in without,
+        not {"pacing", "double-buffering"} & without,
     )
     apart = [id(group) for group in _groups_run_unevenly(made.items)]
     phases = []
@@ -240,6 +240,8 @@ def _planned(
         allowed = replace(limits, lx_bytes=room - used[number], is_repeated=is_repeated)
         if id(group) in apart:
             allowed = replace(allowed, multicast=False)
+        if runs[number] > 1:  # a tile to begin with, in every turn of the loop, costs more than pacing saves
+            allowed = replace(allowed, pacing=False)
         if len(used) == 1 and group.kind == "contract" and room == rooms(device)[0]:
             allowed = replace(allowed, lx_bytes=allowed.lx_bytes + spare_bytes(device))
         phase = _phase(f"p{number}", group, made, homes, part, device, allowed, trial)
