@@ -116,7 +116,8 @@ def phase_cycles(
     last += max(moved, apart_cycles(traffic, device) / tiles)
     if plan.copies.get("in", 1) > 1 or trips == 1:
         rounds = [(n + wait + moved + through) / plan.copies.get(k, 1) for k, n in issue.items()]
-        total = last + (tiles - 1) * max(max(every.values()) / tiles, *issue.values(), *rounds)
+        worked = max(parts.values(), default=0.0) / tiles + device.signal_cycles
+        total = last + (tiles - 1) * max(moved, worked, *issue.values(), *rounds)
     else:
         total = tiles * last
     return replace(plan, cycles=total, parts={k: round(v, 1) for k, v in every.items()})
