@@ -157,3 +157,10 @@ def test_many_random_graphs_agree_with_the_cpu(engine: str, program: Program) ->
 @pytest.mark.long
 def test_a_scatter_beside_a_gather() -> None:
     check(Program((13, 13), (("integer", "gathered", 7, 18), ("integer", "scattered", 9, 0))))
+
+
+def test_two_indices_that_are_computed_do_not_share_a_buffer(engine: str) -> None:
+    """One of positions, one of values from memory: the loop program may call the second what the first is."""
+    two = "integer of two"
+    steps = (("integer", "roll", 1, 0), ("integer", "gathered", 2, 0), (two, "maximum", 1, 2))
+    check(Program((33, 33), (*steps, (two, "maximum", 3, 4), (two, "maximum", 3, 5))))

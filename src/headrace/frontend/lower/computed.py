@@ -82,8 +82,9 @@ def computed_tile(kernel: Any, nest: Any, access: Access) -> Tile:
     for name in parts.computed.variables:
         needed |= {name} if name in extents else nest.dependences(nest.scan.sources[name][0])
     dims = tuple(d for d in nest.scan.dims if d in needed)
-    name = kernel.scratch(nest.scan.number, f"index{len(kernel.indices)}", [extents[d] for d in dims])
     key = (parts, dims, nest.scan.number if not parts.computed.variables <= set(extents) else -1)
+    number = kernel.computed.setdefault(key, len(kernel.computed))  # its own, also for one computed inside it
+    name = kernel.scratch(nest.scan.number, f"index{number}", [extents[d] for d in dims])
     if key not in kernel.indices:
         kernel.indices[key] = _stored(kernel, nest, parts, dims, name)
     view = kernel.indices[key]

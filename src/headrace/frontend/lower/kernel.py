@@ -120,6 +120,7 @@ class _Kernel:
         self.epochs: dict[str, int] = {}
         self._scratch = scratch
         self.indices: dict[Any, str] = {}
+        self.computed: dict[Any, int] = {}
 
     def run(self) -> None:
         """Write every nest."""
