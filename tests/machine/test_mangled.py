@@ -82,6 +82,11 @@ def test_mangled_programs_end_in_an_error_or_run() -> None:
     assert {"parse", "verify", "decode", "runs"} <= set(ends)
 
 
+def test_a_type_a_unit_does_not_compute_has_a_place() -> None:
+    """An arithmetic op of f64: only its price asks for lanes of that type."""
+    assert _try("public_square", 102, False) == "time"
+
+
 @pytest.mark.long
 def test_many_mangled_programs_end_in_an_error_or_run() -> None:
     for each in _seeds(PROGRAMS, 3000):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from headrace.arch.cost import FREE, Port, StepOp, matrix_cycles, op_class, step_cycles, step_latency
 from headrace.arch.device import GRANULE_BYTES, Unit
 from headrace.arch.steps import bit_width
-from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
 from headrace.machine.boxes import Value
 from headrace.machine.index import Index
 from headrace.machine.nodes import (
@@ -102,7 +102,10 @@ def _price(
     ops = _ops(part, unit)
     moved = ports if any(_message(node) is not None for node in part) else []
     priced = any(op.op_class != FREE for op in ops)
-    cost = step_cycles(ops, moved, prices.device, unit)
+    try:
+        cost = step_cycles(ops, moved, prices.device, unit)
+    except HeadraceError as error:
+        raise _placed(error, part[0].where) from None
     return ticks(cost + scalar + swap), ticks(
         step_latency(ops if priced else [], unit)
     ) if priced or moved else 0
@@ -114,9 +117,11 @@ def _matrix(node: Contract, unit: Unit) -> float:
     try:
         return matrix_cycles(node.k, node.n, dtype, unit.matrix)
     except HeadraceError as error:
-        raise HeadraceError(
-            [Diagnostic(d.message, node.where, hint=d.hint) for d in error.diagnostics]
-        ) from None
+        raise _placed(error, node.where) from None
+
+
+def _placed(error: HeadraceError, where: Location) -> HeadraceError:
+    return HeadraceError([Diagnostic(d.message, where, hint=d.hint) for d in error.diagnostics])
 
 
 def _ops(part: Sequence[Step], unit: Unit) -> list[StepOp]:
