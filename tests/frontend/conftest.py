@@ -20,6 +20,7 @@ from torch.utils import _pytree as pytree
 import headrace
 from headrace.frontend import launcher, session
 from headrace.frontend.host.interpreter import interpret
+from headrace.frontend.recording import Recording
 
 _CACHE = tempfile.mkdtemp(prefix="headrace-inductor-")
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = _CACHE  # graphs cached by another checkout name its files
@@ -59,7 +60,7 @@ class Compared:
     """A compiled run: its results on the CPU and what was recorded."""
 
     results: list[torch.Tensor]
-    recording: session.Recording
+    recording: Recording
 
 
 TOLERANCES = {torch.float8_e4m3fn: 0.0, torch.float16: 4e-3, torch.bfloat16: 4e-2, torch.float32: 2e-5}

@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import headrace
-from headrace.frontend import session
 from headrace.frontend.inductor.record import program_text
+from headrace.frontend.recording import Recording
 from headrace.ir.diagnostics import HeadraceError
 
 from .conftest import compare, to
@@ -24,7 +24,7 @@ torch.manual_seed(0)
 r = torch.randn
 
 
-def kernels(recording: session.Recording) -> list[list[str]]:
+def kernels(recording: Recording) -> list[list[str]]:
     """The operators of each launch's reductions and stores, in short: kind of every nest."""
     found = []
     for launch in recording.launches:

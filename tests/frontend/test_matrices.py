@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-import headrace
+from headrace.frontend.recording import Recording
 
 from .conftest import TOLERANCES, compare, tensors, to
 from .matrices import CASES
@@ -39,5 +39,5 @@ def test_eager_operators_agree_with_the_cpu(name: str) -> None:
         torch.testing.assert_close(other.cpu(), one, rtol=bound, atol=bound, equal_nan=True)
 
 
-def reasons(recording: headrace.frontend.session.Recording) -> dict[str, str]:
+def reasons(recording: Recording) -> dict[str, str]:
     return {op: why for graph in recording.graphs for op, why in graph.facts.host_reasons.items()}

@@ -13,6 +13,7 @@ import torch
 
 from headrace.frontend import session
 from headrace.frontend.memory import is_device_tensor, to_device
+from headrace.frontend.recording import GraphFacts, Launch
 from headrace.frontend.sizes import with_sizes
 
 Engine = Callable[["LoopKernel", Sequence[torch.Tensor]], tuple[Any, Any] | None]
@@ -56,7 +57,7 @@ class LoopKernel:
         """Runs the kernel (which has no dynamic sizes) on device tensors and notes it in the recordings."""
         done = _engine()(self, tensors)
         if done is not None:
-            session.note_launch(session.Launch(self.name, self.source, self.operators, self.program, *done))
+            session.note_launch(Launch(self.name, self.source, self.operators, self.program, *done))
 
 
 def _written(program: dict[str, Any], tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -87,7 +88,7 @@ def load(program: str, facts: str) -> LoopKernel:
 
 def within(facts: dict[str, Any], call: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The entry point of a compiled graph, run so that recordings know the graph."""
-    graph = session.GraphFacts(**facts)
+    graph = GraphFacts(**facts)
 
     def run(arguments: Any) -> Any:
         with session.inside_graph(graph):

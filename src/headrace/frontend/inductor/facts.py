@@ -18,7 +18,7 @@ _TRANSFERS = (ir.DeviceCopy,)
 
 
 def graph_facts() -> dict[str, Any]:
-    """The facts of the current graph as a literal (see `session.GraphFacts`)."""
+    """The facts of the current graph as a literal (see `recording.GraphFacts`)."""
     host, sources, host_nodes = _host_operators()
     ordered = sorted(host_nodes, key=str, reverse=True)
     reasons = {operator_name(node): why_on_host(node) for node in ordered}

@@ -12,6 +12,7 @@ from headrace.machine.execute.access import uniform
 from headrace.machine.execute.contractions import contract
 from headrace.machine.execute.exchange import checked
 from headrace.machine.execute.gathered import Gathered, gathered
+from headrace.machine.execute.lanes import flat
 from headrace.machine.execute.marked import run_marked
 from headrace.machine.execute.streams import run_read, run_write
 from headrace.machine.execute.team import Frame, Team
@@ -117,7 +118,7 @@ def _contract(run: Execution, team: Team, node: Contract) -> bool:
 
 
 def _extract(run: Execution, team: Team, node: Extract) -> bool:
-    lanes = vectors.flat(team.values[node.value.number], node.value)[:, 0, node.lane].astype(np.int64)
+    lanes = flat(team.values[node.value.number], node.value)[:, 0, node.lane].astype(np.int64)
     team.env[node.symbol.slot] = int(lanes[0]) if team.count == 1 else np.broadcast_to(lanes, (team.count,))
     return True
 

@@ -16,22 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from headrace.machine.execute import vectors
-from headrace.machine.execute.access import Access
 from headrace.machine.execute.tape.views import (
     Array,
     Copied,
     NotRecordable,
-    Spread,
     View,
-    is_dense,
     joint,
     merged,
     paired,
-    spread,
     through,
-    width,
 )
+from headrace.machine.execute.tape.writes import Write, written
 from headrace.numbers.memory import Memory
 
 DEVICE, LX, VALUES, CONSTANTS = 0, 1, 2, 3
@@ -59,55 +54,6 @@ class Op:
 
 
 @dataclass
-class _Write:
-    """Bytes written by an op: elements of `size` bytes between `low` and `high` of the owners in between.
-
-    `dims`: their strides and extents, `inner` those inside an owner.
-    """
-
-    op: int
-    low: int
-    high: int
-    first_owner: int
-    last_owner: int
-    is_whole: bool
-    size: int
-    dims: Spread
-    inner: Spread
-
-    def meets(self, other: _Write) -> bool:
-        return (
-            self.low < other.high
-            and other.low < self.high
-            and self.first_owner <= other.last_owner
-            and other.first_owner <= self.last_owner
-            and not self._is_beside(other)
-        )
-
-    def _is_beside(self, other: _Write) -> bool:
-        """Whether both lie in columns, of rows at any distance, that have no byte in common."""
-        for step in {s for s, _ in (*self.inner, *other.inner)}:
-            ahead = (other.low - self.low) % step
-            if ahead >= width(self.inner, self.size, step) and (
-                ahead + width(other.inner, other.size, step) <= step
-            ):
-                return True
-        return False
-
-    def covers(self, other: _Write) -> bool:
-        same = (self.low, self.first_owner, self.size, self.dims)
-        if same == (other.low, other.first_owner, other.size, other.dims):
-            return True
-        return (
-            self.is_whole
-            and self.low <= other.low
-            and other.high <= self.high
-            and self.first_owner <= other.first_owner
-            and other.last_owner <= self.last_owner
-        )
-
-
-@dataclass
 class Recorder:
     """The tape so far. Regions: device memory, scratchpads, values (each written once), constants, files."""
 
@@ -129,8 +75,8 @@ class Recorder:
         order = sorted(range(len(starts)), key=starts.__getitem__)
         self._starts, self._order = [starts[k] for k in order], order
         self._origin = starts
-        self._history: list[list[_Write]] = [[] for _ in sizes]
-        self._live: list[list[_Write]] = [[] for _ in sizes]
+        self._history: list[list[Write]] = [[] for _ in sizes]
+        self._live: list[list[Write]] = [[] for _ in sizes]
         self._value_starts: list[int] = []
         self._value_ops: list[int] = []
         self._next = 0
@@ -185,40 +131,19 @@ class Recorder:
         return np.broadcast_to(fake, array.shape)
 
     # ---- what is read, what is written -------------------------------------------------------------------
-    def _extent(self, view: View, op: int) -> _Write:
-        low, high = view.ends
-        size, item = self.owner_sizes[view.region], view.dtype.itemsize
-        dims = spread(view)
-        if not size:
-            return _Write(op, low, high, 0, 0, is_dense(dims, item), item, dims, dims)
-        first, last = low // size, (high - 1) // size
-        inner_low = inner_high = view.offset % size
-        count = 1
-        for n, s in zip(view.shape, view.strides, strict=True):
-            if n == 1 or s == 0:
-                continue
-            if s % size == 0:
-                count *= n
-                continue
-            inner_low += min(0, (n - 1) * s)
-            inner_high += max(0, (n - 1) * s)
-        inner_high += item
-        if inner_low < 0 or inner_high > size:
-            raise NotRecordable
-        inner = tuple(d for d in dims if d[0] % size)
-        is_whole = count == last - first + 1 and is_dense(inner, item)
-        return _Write(op, inner_low, inner_high, first, last, is_whole, item, dims, inner)
+    def _extent(self, view: View, op: int = 0) -> Write:
+        return written(view, op, self.owner_sizes[view.region])
 
     def inside(self, view: View) -> tuple[int, int, int]:
         """(first byte, the one behind the last, last owner) of a view in the memory of its owners."""
-        extent = self._extent(view, 0)
+        extent = self._extent(view)
         return extent.low, extent.high, extent.last_owner
 
     def is_unchanged(self, view: View, since: int, until: int | None = None) -> bool:
         """Whether no op after `since`, and before `until`, writes to the bytes of a view."""
         if view.region in (VALUES, CONSTANTS):
             return True
-        extent = self._extent(view, 0)
+        extent = self._extent(view)
         for write in reversed(self._history[view.region]):
             if write.op <= since:
                 return True
@@ -230,11 +155,11 @@ class Recorder:
         """Whether no byte of a view is one of the target's."""
         if target is None or view.region != target.region or view.region in (VALUES, CONSTANTS):
             return True
-        return not self._extent(view, 0).meets(self._extent(target, 0))
+        return not self._extent(view).meets(self._extent(target))
 
     def _makers(self, view: View) -> list[int]:
         """The ops that wrote the bytes of a view."""
-        extent, makers = self._extent(view, 0), []
+        extent, makers = self._extent(view), []
         for write in reversed(self._live[view.region]):
             if write.meets(extent):
                 makers.append(write.op)
@@ -329,53 +254,6 @@ class Recorder:
             self._live[region].append(write)
 
 
-class RecordedAccess(Access):
-    """An access whose loads and stores go on the tape."""
-
-    recorder: Recorder
-
-    def load(self, env: Sequence[Any], shape: tuple[int, ...], trips: Sequence[int] = ()) -> Array:
-        """A value with the bytes of the box now, [instance, steps, *shape]."""
-        views, is_joint = self._views(env, trips)
-        times, run = self.shape(env)
-        steps = prod((*trips, *times))
-        if prod(run) != prod(shape) or not is_joint:
-            raise NotRecordable
-        out = self.recorder.new((self.count, steps, *shape), self.dtype)
-        return self.recorder.add("move", out, [views[0]])
-
-    def store(self, env: Sequence[Any], data: Array, trips: Sequence[int] = ()) -> None:
-        """Writes an array of shape [instance, steps, *vector]; lanes beyond the run are dropped."""
-        views, is_joint = self._views(env, trips)
-        times, run = self.shape(env)
-        steps, size = prod((*trips, *times)), prod(run)
-        if not is_joint:
-            raise NotRecordable
-        rows = np.broadcast_to(data, (self.count, steps, *data.shape[2:]))
-        if size != prod(data.shape[2:]):
-            if rows.ndim != 3 or size > rows.shape[-1]:
-                raise NotRecordable
-            rows = rows[..., :size]
-        self.recorder.add("move", views[0], [rows])
-
-    def copy_to(self, target: Access, env: Sequence[Any], lanes: int) -> None:
-        """Moves every vector of this box to `target`."""
-        assert isinstance(target, RecordedAccess)
-        source, one = self._views(env)
-        goal, other = target._views(env)
-        if not (one and other) or source[0].size != goal[0].size:
-            raise NotRecordable
-        self.recorder.add("move", goal[0], [source[0]])
-
-    def _views(self, env: Sequence[Any], trips: Sequence[int] = ()) -> tuple[list[Array], bool]:
-        if not self.is_linear:
-            raise NotRecordable
-        views, is_joint = self.views(env, trips)
-        if any(v.size == 0 for v in views):
-            raise NotRecordable
-        return views, is_joint
-
-
 def _elements(views: Sequence[View], out: Array) -> tuple[Any, ...]:
     """What views enumerate, in whatever shape: `out.size` elements each."""
     return out.size, *((v.region, v.offset, merged(v.shape, [v.strides]), v.dtype) for v in views)
@@ -386,8 +264,3 @@ def _repeated(views: Sequence[View], out: Array) -> tuple[int, ...]:
     if any(v.shape != out.shape for v in views):
         return ()
     return tuple(k for k, n in enumerate(out.shape) if n > 1 and all(v.strides[k] == 0 for v in views))
-
-
-def lead_of(arrays: Sequence[Array]) -> tuple[int, ...]:
-    """The leading axes of what comes from these arrays."""
-    return np.broadcast_shapes((1, 1), *(a.shape[: vectors.LEAD] for a in arrays))

@@ -18,10 +18,12 @@ from headrace.machine.execute.exchange import Queue, checked
 from headrace.machine.execute.folding import ASSOCIATIVE, Combine, Plan, plan_of
 from headrace.machine.execute.gathered import Gathered, gathered
 from headrace.machine.execute.handlers import HANDLERS, enter_loop
+from headrace.machine.execute.lanes import LEAD
 from headrace.machine.execute.marked import fold
 from headrace.machine.execute.run import Execution
+from headrace.machine.execute.tape.accesses import RecordedAccess
 from headrace.machine.execute.tape.products import product
-from headrace.machine.execute.tape.record import LX, RecordedAccess, Recorder, lead_of
+from headrace.machine.execute.tape.record import LX, Recorder
 from headrace.machine.execute.tape.views import Array, NotRecordable
 from headrace.machine.execute.team import Team
 from headrace.machine.image import (
@@ -119,7 +121,7 @@ class Recording(Execution):
             if any(np.may_share_memory(found, x) for x in inputs):
                 return found
         leads = [vectors.leading(i) for i in indices]
-        shape = (*lead_of([*inputs, *leads]), *node.result.shape)
+        shape = (*_lead_of([*inputs, *leads]), *node.result.shape)
         dtype = numpy_dtype(node.result.dtype)
         scalars = self.scalars
 
@@ -135,9 +137,9 @@ class Recording(Execution):
     def reduction(self, node: Reduce, x: Array) -> Array:
         """The stand-in of a row reduction."""
         dtype = numpy_dtype(node.operand.dtype)
-        lanes = x.shape[vectors.LEAD :]
+        lanes = x.shape[LEAD:]
         tail = (*lanes[:-1], 1) if len(node.result.shape) == 1 else lanes[:-1]
-        out = self.recorder.new((*x.shape[: vectors.LEAD], *tail), dtype)
+        out = self.recorder.new((*x.shape[:LEAD], *tail), dtype)
 
         def kernel(out: Array, x: Array) -> None:
             out[...] = vectors.reduce(node, x)
@@ -155,7 +157,7 @@ class Recording(Execution):
         if joined is not None:
             return joined
         inputs = [self._wide(left), self._wide(right), *([] if addend is None else [addend])]
-        shape = (*lead_of(inputs), *node.result.shape)
+        shape = (*_lead_of(inputs), *node.result.shape)
 
         def kernel(out: Array, left: Array, right: Array, addend: Array | None = None) -> None:
             out[...] = contract(node, left, right, addend)
@@ -332,3 +334,8 @@ def _body(run: Recording, team: Team, plan: Plan, trips: Sequence[int], taken: d
                 run.handlers[type(node)](run, team, node)
     for queue, arrays in parts.values():
         queue.push(arrays, steps)
+
+
+def _lead_of(arrays: Sequence[Array]) -> tuple[int, ...]:
+    """The leading axes of what comes from these arrays."""
+    return np.broadcast_shapes((1, 1), *(a.shape[:LEAD] for a in arrays))
