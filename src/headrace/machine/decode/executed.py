@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headrace.machine.decode.handles import NAMED
-from headrace.machine.decode.program import HANDLERS, TRANSFERS
 from headrace.machine.decode.scalars import INTEGER_OPS
+from headrace.machine.decode.table import TABLE
 from headrace.machine.decode.vectors import CHAIN, PLAIN
 from headrace.machine.execute.vectors import is_supported
 from headrace.machine.image import Value, VectorOp
@@ -18,7 +18,7 @@ _BY_PREDICATE = ("arith.cmpi", "arith.cmpf", "arith.select", "arith.constant")
 
 def is_executed(name: str) -> bool:
     """Whether the machine runs an op of this name, at least on some operands."""
-    known = (HANDLERS, TRANSFERS, NAMED, INTEGER_OPS, CHAIN, PLAIN, _MODULE, _BY_PREDICATE)
+    known = (TABLE.handlers, TABLE.transfers, NAMED, INTEGER_OPS, CHAIN, PLAIN, _MODULE, _BY_PREDICATE)
     if any(name in names for names in known):
         return True
     dialect, _, short = name.partition(".")

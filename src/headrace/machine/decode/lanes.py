@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 from headrace.ir.text import location
 from headrace.machine.decode.meanings import FloatArgument
 from headrace.machine.decode.reading import fault, integers, is_vector, name_of
+from headrace.machine.decode.vectors import argument_node
 from headrace.machine.image import Extract, Index, Node, Value, VectorOp
 from headrace.machine.index import of
 
@@ -43,7 +44,7 @@ def broadcast(decoder: ProgramDecoder, op: Operation) -> Node:
     source = decoder.meaning(op.operands[0])
     result = decoder.define(op.results[0])
     if isinstance(source, FloatArgument):
-        return argument(source, result, op)
+        return argument_node(source, result, op)
     if isinstance(source, Index):
         return VectorOp(name_of(op), "index", (), result, (), (source,), location(op))
     value = decoder.value(op.operands[0])
@@ -51,13 +52,6 @@ def broadcast(decoder: ProgramDecoder, op: Operation) -> Node:
     if value.dtype != result.dtype or not fits:
         fault(op, "a broadcast repeats a scalar, or a vector along new outer dimensions")
     return VectorOp(name_of(op), "broadcast", (value,), result, where=location(op))
-
-
-def argument(source: FloatArgument, result: Value, op: Operation) -> VectorOp:
-    """The node that puts a floating-point argument of the entry function into a register."""
-    return VectorOp(
-        "vector.broadcast", "argument", (), result, (("argument", source.name),), (), location(op)
-    )
 
 
 def cast_to_scalar(decoder: ProgramDecoder, op: Operation) -> Node | list[Node] | None:

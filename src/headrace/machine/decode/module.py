@@ -15,6 +15,7 @@ from headrace.machine.decode.handles import Handles
 from headrace.machine.decode.meanings import FloatArgument, PerInstance, UnitHandle, Units
 from headrace.machine.decode.program import ProgramDecoder
 from headrace.machine.decode.reading import attribute, body_of, fault, integer, is_vector, name_of, text
+from headrace.machine.decode.table import TABLE
 from headrace.machine.decode.tidy import tidy
 from headrace.machine.execute.vectors import is_supported
 from headrace.machine.image import (
@@ -170,7 +171,7 @@ class _ModuleDecoder:
         self.depth += 1
         if self.depth > 64:
             fault(function, "calls are nested too deeply")
-        outside = ProgramDecoder(Builder((0,)), self.handles, env, self.options, self.address_unit)
+        outside = ProgramDecoder(Builder((0,)), self.handles, env, self.options, TABLE, self.address_unit)
         outside.rebind = lambda meaning: meaning
         units: list[Operation] = []
         shared: list[Operation] = []
@@ -255,7 +256,7 @@ class _ModuleDecoder:
             fault(parts[0], "a program runs on units of one kind", "write one program_unit per kind")
         builder = Builder(members)
         local = {v: builder.rebind(m) for v, m in env.items()}
-        decoder = ProgramDecoder(builder, self.handles, local, self.options, self.address_unit)
+        decoder = ProgramDecoder(builder, self.handles, local, self.options, TABLE, self.address_unit)
         nodes = decoder.ops(shared)
         for part in parts:
             block = body_of(part.regions[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation
@@ -12,6 +12,7 @@ from xdsl.ir.affine import AffineMap
 
 from headrace.ir.text import location
 from headrace.machine.decode.affine import ranges
+from headrace.machine.decode.operands import Operands
 from headrace.machine.decode.reading import (
     affine_map,
     affine_set,
@@ -24,9 +25,6 @@ from headrace.machine.decode.reading import (
 )
 from headrace.machine.image import Index, Node, Value, VectorOp
 from headrace.numbers.dtypes import is_float
-
-if TYPE_CHECKING:
-    from headrace.machine.decode.vectors import Operands
 
 _ON_INTEGERS = ("neg", "absi", "floor", "selection", "cast", "scan_with_gap", "rotate")
 _CASTS = (

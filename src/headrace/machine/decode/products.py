@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
 from headrace.ir.text import location
+from headrace.machine.decode.operands import Operands
 from headrace.machine.decode.patterns import expect_mask, lane_sources
 from headrace.machine.decode.reading import affine_map, fault, name_of, shape_of
 from headrace.machine.image import Constant, Contract, Node, Value, VectorOp
 from headrace.numbers.dtypes import is_float, numpy_dtype
-
-if TYPE_CHECKING:
-    from headrace.machine.decode.vectors import Operands
 
 _LETTERS = "abcdefgh"
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from headrace.machine.decode import accesses, control, lanes, messages, timed, transfers, views
+from headrace.machine.decode import transfers
 from headrace.machine.decode.builder import Builder
 from headrace.machine.decode.handles import Handles
 from headrace.machine.decode.meanings import (
@@ -18,7 +19,7 @@ from headrace.machine.decode.meanings import (
     Units,
     View,
 )
-from headrace.machine.decode.opaque import opaque
+from headrace.machine.decode.operands import Operands
 from headrace.machine.decode.reading import (
     dtype_of,
     fault,
@@ -28,7 +29,7 @@ from headrace.machine.decode.reading import (
     shape_of,
 )
 from headrace.machine.decode.scalars import integer_op, is_integer_op
-from headrace.machine.decode.vectors import Operands, constant_node, vector_nodes
+from headrace.machine.decode.vectors import argument_node, constant_node, vector_nodes
 from headrace.machine.image import (
     Index,
     Node,
@@ -38,20 +39,23 @@ from headrace.machine.index import constant
 from headrace.machine.options import Options
 
 _SILENT = ("scf.yield", "affine.yield", "agen.yield", "uniform.yield", "dataflow.return", "func.return")
-TRANSFERS: dict[str, Callable[[Operation, transfers.Scope], Node | list[Node] | None]] = {
-    "agen.composite_load_and_store": transfers.copy,
-    "agen.composite_indirect_load_and_store": transfers.indirect_copy,
-    "agen.composite_load": transfers.read,
-    "agen.composite_store": transfers.write,
-    "agen.composite_memory_interleave": transfers.interleave,
-}
-_TIMED: dict[str, Callable[[ProgramDecoder, Operation], list[Node]]] = {
-    "agen.composite_load_and_store": timed.copy,
-    "agen.composite_indirect_load_and_store": timed.both_indirect,
-    "agen.composite_load": timed.read,
-    "agen.composite_store": timed.write,
-}
-"""How a composite is decoded that is more than one transfer."""
+
+Found = Node | list[Node] | None
+"""What an op gives: a node, several, or none where it only names a value."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """How ops are decoded, by name.
+
+    `transfers` give None for a composite that is more than one transfer, which `composites` decodes;
+    those of `handlers` that are in `naming` only name a value.
+    """
+
+    transfers: Mapping[str, Callable[[Operation, transfers.Scope], Found]]
+    composites: Mapping[str, Callable[[ProgramDecoder, Operation], list[Node]]]
+    handlers: Mapping[str, Callable[[ProgramDecoder, Operation], Found]]
+    naming: frozenset[str]
 
 
 class ProgramDecoder:
@@ -63,12 +67,13 @@ class ProgramDecoder:
         handles: Handles,
         env: dict[SSAValue, Any],
         options: Options,
+        table: Table,
         address_unit: str = "element",
     ) -> None:
         self.builder = builder
         self.handles = handles
         self.env = env
-        self.options, self.address_unit = options, address_unit
+        self.options, self.table, self.address_unit = options, table, address_unit
         self.rebind: Callable[[Any], Any] = builder.rebind
         self.at: Any = None
         self.scope = transfers.Scope(
@@ -158,24 +163,22 @@ class ProgramDecoder:
                 nodes.append(found)
         return nodes
 
-    def op(self, op: Operation) -> Node | list[Node] | None:
+    def op(self, op: Operation) -> Found:
         """The node of an op; None if it only names a value; a list for an inlined region."""
         around, self.at = self.at, op
         found = self._op(op)
         self.at = around
         return found
 
-    def _op(self, op: Operation) -> Node | list[Node] | None:
+    def _op(self, op: Operation) -> Found:
         name = name_of(op)
         if name in _SILENT:
             return None
-        if name in TRANSFERS:
-            found = TRANSFERS[name](op, self.scope)
-            return _TIMED[name](self, op) if found is None else found
-        handler = HANDLERS.get(name)
-        if handler is not None:
-            node: Node | list[Node] | None = handler(self, op)
-            return node
+        if name in self.table.transfers:
+            found = self.table.transfers[name](op, self.scope)
+            return self.table.composites[name](self, op) if found is None else found
+        if name in self.table.handlers:
+            return self.table.handlers[name](self, op)
         if self.handles.define(op, self.env):
             for result in op.results:
                 self.env[result] = self.rebind(self.env[result])
@@ -185,12 +188,13 @@ class ProgramDecoder:
     def names(self, op: Operation) -> bool:
         """Defines the results of an op that only names values, whatever unit it stands in; False if not."""
         name = name_of(op)
-        is_work = name in TRANSFERS or (name in HANDLERS and name not in _NAMING)
+        table = self.table
+        is_work = name in table.transfers or (name in table.handlers and name not in table.naming)
         if is_work or name in _SILENT or op.regions or any(is_vector(r.type) for r in op.results):
             return False
         return bool(op.results) and self.op(op) is None
 
-    def pure(self, op: Operation) -> Node | list[Node] | None:
+    def pure(self, op: Operation) -> Found:
         """The node of an op that computes one vector, or None for one that computes an integer."""
         if len(op.results) != 1 or op.regions:
             fault(op, "this op is not executed")
@@ -221,7 +225,7 @@ class ProgramDecoder:
             if not isinstance(found, FloatArgument):
                 return self.value(operand)
             register = self.builder.value((), found.dtype)
-            before.append(lanes.argument(found, register, op))
+            before.append(argument_node(found, register, op))
             return register
 
         return Operands(value, self.index, self.meaning, self.builder.value, self.options)
@@ -246,46 +250,3 @@ def _owner(value: SSAValue) -> Operation:
     parent = owner.parent_op()
     assert parent is not None
     return parent
-
-
-HANDLERS: dict[str, Any] = {
-    "dataflow.get_logical_memory_view": views.logical,
-    "dataflow.get_paged_logical_memory_view": views.paged,
-    "dataflow.get_local_unit": control.local_unit,
-    "dataflow.send": messages.send,
-    "dataflow.receive": messages.receive,
-    "dataflow.opaque": opaque,
-    "dataflow.sync_send": messages.sync_send,
-    "dataflow.sync_recv": messages.sync_recv,
-    "dataflow.implicit_sync_on_streaming_buffer": messages.rendezvous,
-    "agen.vector_load": accesses.load,
-    "agen.vector_store": accesses.store,
-    "agen.symbolic_vector_load": accesses.symbolic_load,
-    "agen.symbolic_vector_store": accesses.symbolic_store,
-    "agen.indirect_vector_load": timed.vector_load,
-    "agen.indirect_vector_store": timed.vector_store,
-    "agen.composite_indirect_load": timed.gather,
-    "agen.composite_indirect_store": timed.scatter,
-    "agen.set_transfer_mask_state": accesses.mask_state,
-    "vector.extract": lanes.extract,
-    "vector.broadcast": lanes.broadcast,
-    "vector.splat": lanes.broadcast,
-    "arith.sitofp": lanes.cast_to_scalar,
-    "arith.uitofp": lanes.cast_to_scalar,
-    "scf.for": control.loop,
-    "scf.if": control.branch,
-    "affine.for": control.affine_loop,
-    "affine.if": control.affine_branch,
-    "uniform.uniformize_regions": control.regions,
-    "uniform.equalize_pattern": control.regions,
-    "uniform.query_map": control.query,
-    "symbol.query_map": control.query,
-}
-_NAMING = (
-    "dataflow.get_logical_memory_view",
-    "dataflow.get_paged_logical_memory_view",
-    "dataflow.get_local_unit",
-    "uniform.query_map",
-    "symbol.query_map",
-)
-"""Handlers that only name a value."""

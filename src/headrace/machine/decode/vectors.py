@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 from xdsl.ir.affine import AffineConstantExpr, AffineMap
 
 from headrace.ir.text import location
 from headrace.machine.decode.affine import ranges
+from headrace.machine.decode.meanings import FloatArgument
+from headrace.machine.decode.operands import Lookup, LookupIndex, Operands
 from headrace.machine.decode.patterns import expect_alike, expect_mask, lane_sources, merge, pack, shuffle
 from headrace.machine.decode.products import contraction
 from headrace.machine.decode.reading import (
@@ -27,11 +27,7 @@ from headrace.machine.decode.reading import (
     shape_of,
 )
 from headrace.machine.image import Constant, Index, Node, Reduce, Value, VectorOp
-from headrace.machine.options import Options
 from headrace.numbers.dtypes import is_float, numpy_dtype
-
-Lookup = Callable[[SSAValue], Value]
-LookupIndex = Callable[[SSAValue], Index]
 
 _UNARY = {
     "vectorchain.fast_exp": "exp",
@@ -80,15 +76,11 @@ CHAIN = (
 """The ops of vectorchain that `_chain` decodes."""
 
 
-@dataclass(frozen=True)
-class Operands:
-    """How a vector op sees its operands: as registers, as integers, as whatever they stand for."""
-
-    value: Lookup
-    index: LookupIndex
-    meaning: Callable[[SSAValue], Any]
-    register: Callable[[tuple[int, ...], str], Value]
-    options: Options
+def argument_node(source: FloatArgument, result: Value, op: Operation) -> VectorOp:
+    """The node that puts a floating-point argument of the entry function into a register."""
+    return VectorOp(
+        "vector.broadcast", "argument", (), result, (("argument", source.name),), (), location(op)
+    )
 
 
 def vector_nodes(op: Operation, result: Value, look: Operands) -> list[Node] | None:
