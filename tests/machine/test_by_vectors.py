@@ -80,7 +80,7 @@ def test_loops_of_single_vectors_run_at_once_with_the_same_result(
     def run(is_folding: bool) -> int:
         calls.clear()
         _array(stream, memory, KINDS[kind])[...] = 0
-        monkeypatch.setattr("headrace.machine.execute.run.Execution.is_folding_unmarked", is_folding)
+        monkeypatch.setattr("headrace.machine.execute.execution.Execution.is_folding_unmarked", is_folding)
         monkeypatch.setattr("headrace.machine.execute.run.HANDLERS", {k: counted(k) for k in whole})
         execute(image, memory, {})
         assert (_array(stream, memory, KINDS[kind]) == want).all()

@@ -13,7 +13,7 @@ from headrace.machine.decode import decode
 from headrace.machine.execute import execute
 from headrace.machine.execute.access import NotUniform
 from headrace.machine.execute.arenas import new_scratchpads
-from headrace.machine.execute.run import Execution
+from headrace.machine.execute.execution import Execution
 from headrace.machine.execute.team import Team
 from tests.machine import samples
 from tests.machine.samples import Sample

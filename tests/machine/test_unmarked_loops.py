@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from headrace.machine.execute.run import Execution
+from headrace.machine.execute.execution import Execution
 from tests.machine.forms import OUT, image, load, run, store, view
 
 F32, SIZE = np.float32, 2048

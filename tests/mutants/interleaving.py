@@ -20,7 +20,9 @@ from headrace.machine.execute import indirect
 from headrace.machine.execute.access import put, take
 from headrace.machine.execute.arenas import Scratchpads
 from headrace.machine.execute.exchange import checked
-from headrace.machine.execute.run import Execution, named
+from headrace.machine.execute.execution import Execution
+from headrace.machine.execute.handlers import HANDLERS
+from headrace.machine.execute.run import named
 from headrace.machine.execute.team import Team, new_team
 from headrace.machine.image import Copy, Image, Load, Read, Receive, Send, Signal, Store, Wait, Write
 from headrace.numbers.memory import Memory
@@ -91,7 +93,7 @@ class Interleaving(Execution):
     def __init__(
         self, image: Image, memory: Memory, scalars: dict[str, Any], pads: Scratchpads, order: Order
     ) -> None:
-        super().__init__(image, memory, scalars, pads)
+        super().__init__(image, memory, scalars, pads, HANDLERS)
         self.order = order
         self.capacity = {(c.sender, c.receiver): c.capacity_bytes for c in image.channels}
         self.pipes: dict[tuple[int, int], Pipe] = {}

@@ -10,8 +10,9 @@ import numpy as np
 
 from headrace.machine.execute.arenas import new_scratchpads
 from headrace.machine.execute.blas import single_threaded
+from headrace.machine.execute.execution import Execution
 from headrace.machine.execute.handlers import HANDLERS, enter_loop
-from headrace.machine.execute.run import Execution, named
+from headrace.machine.execute.run import named
 from headrace.machine.execute.team import Team
 from headrace.machine.image import Contract, Image, Loop, Receive, Reduce, VectorOp
 from headrace.numbers.memory import Memory
@@ -46,11 +47,11 @@ class _Recording(Execution):
     def __init__(
         self, image: Image, memory: Memory, scalars: dict[str, Any], kept: Collection[int], limit: int
     ) -> None:
-        super().__init__(image, memory, scalars, new_scratchpads(image))
+        watched: dict[type, Any] = {kind: _noting(kind) for kind in (VectorOp, Reduce, Contract, Receive)}
+        handlers = {**HANDLERS, **watched, Loop: _step_by_step}
+        super().__init__(image, memory, scalars, new_scratchpads(image), handlers)
         self.records: dict[int, Record] = {}
         self.kept, self.left = kept, limit
-        watched: dict[type, Any] = {kind: _noting(kind) for kind in (VectorOp, Reduce, Contract, Receive)}
-        self.handlers = {**HANDLERS, **watched, Loop: _step_by_step}
 
     def note(self, team: Team, node: Any, inputs: Sequence[Array], result: Array) -> None:
         """Keeps one execution for those of the team's members that are asked for."""

@@ -23,8 +23,9 @@ from headrace.machine.check.shadows import Region
 from headrace.machine.execute.access import Access
 from headrace.machine.execute.arenas import Scratchpads
 from headrace.machine.execute.exchange import Queue
+from headrace.machine.execute.execution import Execution, Handler
 from headrace.machine.execute.faults import Category
-from headrace.machine.execute.run import Execution, Handler
+from headrace.machine.execute.handlers import HANDLERS
 from headrace.machine.execute.team import Team
 from headrace.machine.image import (
     Image,
@@ -71,8 +72,7 @@ class WatchedRun(Execution):
         memories: Memories,
         handlers: dict[type, Handler],
     ) -> None:
-        super().__init__(image, memory, scalars, scratch)
-        self.handlers = {**self.handlers, **handlers}
+        super().__init__(image, memory, scalars, scratch, {**HANDLERS, **handlers})
         self.op = self.at = ""
         self.findings = findings
         self.memories = memories

@@ -12,8 +12,8 @@ from headrace.machine.check.promises import any_crosses
 from headrace.machine.check.shadows import Region
 from headrace.machine.check.watch import ClockedQueue, WatchedRun
 from headrace.machine.execute import indirect
+from headrace.machine.execute.execution import Handler
 from headrace.machine.execute.handlers import HANDLERS
-from headrace.machine.execute.run import Handler
 from headrace.machine.execute.streams import routes
 from headrace.machine.execute.team import Team
 from headrace.machine.image import Copy, Load, Loop, Read, Receive, Send, Signal, Store, Wait, Write, op_name

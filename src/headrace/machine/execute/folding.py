@@ -27,7 +27,7 @@ from headrace.machine.image import (
 from headrace.numbers.dtypes import is_float
 
 if TYPE_CHECKING:
-    from headrace.machine.execute.run import Execution
+    from headrace.machine.execute.execution import Execution
     from headrace.machine.execute.team import Team
 
 _STRAIGHT = (Receive, Send, Load, Store, Constant, VectorOp, Reduce, Contract)

@@ -36,7 +36,7 @@ from headrace.machine.image import (
 )
 
 if TYPE_CHECKING:
-    from headrace.machine.execute.run import Execution
+    from headrace.machine.execute.execution import Execution
 
 
 def _copy(run: Execution, team: Team, node: Copy) -> bool:

@@ -29,7 +29,7 @@ from headrace.machine.image import (
 )
 
 if TYPE_CHECKING:
-    from headrace.machine.execute.run import Execution
+    from headrace.machine.execute.execution import Execution
     from headrace.machine.execute.team import Team
 
 Array = np.ndarray[Any, Any]

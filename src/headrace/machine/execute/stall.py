@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from headrace.ir.diagnostics import Diagnostic, Location
-from headrace.machine.image import Index, Loop, Node, Receive, Wait, Write, walk
+from headrace.machine.execute.team import Team
+from headrace.machine.image import Index, Instance, Loop, Node, Receive, Wait, Write, walk
 
-if TYPE_CHECKING:
-    from headrace.machine.execute.run import Execution
-    from headrace.machine.execute.team import Team
+Members = Callable[[Team, Index], list[int]]
+"""The instance numbers of a team's partners."""
 
 
-def explain(run: Execution) -> list[Diagnostic]:
+def explain(teams: Sequence[Team], names: Sequence[Instance], members: Members) -> list[Diagnostic]:
     """One diagnostic for every blocked instance, those on a cycle of waits first."""
-    names = run.image.instances
     waits: dict[int, tuple[int, str, Location]] = {}
-    for team in run.teams:
-        peer, what, where = _waiting(run, team)
+    for team in teams:
+        peer, what, where = _waiting(team, members)
         waits[team.ids[0]] = (peer, what, where)
     cycle = cycle_of({a: b for a, (b, _, _) in waits.items()})
     chain = " -> ".join(names[n].name for n in cycle)
@@ -31,7 +30,7 @@ def explain(run: Execution) -> list[Diagnostic]:
     return out
 
 
-def _waiting(run: Execution, team: Team) -> tuple[int, str, Location]:
+def _waiting(team: Team, members: Members) -> tuple[int, str, Location]:
     """(instance waited for, what for, place)."""
     frame = team.frames[-1]
     node = frame.nodes[frame.at]
@@ -40,7 +39,7 @@ def _waiting(run: Execution, team: Team) -> tuple[int, str, Location]:
             continue
         peer, what = _needs(inner)
         if peer is not None:
-            return run.members(team, peer)[0], what, inner.where
+            return members(team, peer)[0], what, inner.where
     return team.ids[0], "message", node.where
 
 

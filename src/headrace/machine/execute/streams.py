@@ -12,7 +12,7 @@ from headrace.machine.execute.exchange import Queue, checked
 from headrace.machine.image import Read, Stream, Write
 
 if TYPE_CHECKING:
-    from headrace.machine.execute.run import Execution
+    from headrace.machine.execute.execution import Execution
     from headrace.machine.execute.team import Team
 
 Array = np.ndarray[Any, Any]

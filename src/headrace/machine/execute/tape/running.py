@@ -15,12 +15,12 @@ from headrace.machine.execute.arenas import Scratchpads
 from headrace.machine.execute.arithmetic import binary
 from headrace.machine.execute.contractions import accumulate, contract
 from headrace.machine.execute.exchange import Queue, checked
+from headrace.machine.execute.execution import Execution, Handlers
 from headrace.machine.execute.folding import ASSOCIATIVE, Combine, Plan, plan_of
 from headrace.machine.execute.gathered import Gathered, gathered
 from headrace.machine.execute.handlers import HANDLERS, enter_loop
 from headrace.machine.execute.lanes import LEAD
 from headrace.machine.execute.marked import fold
-from headrace.machine.execute.run import Execution
 from headrace.machine.execute.tape.accesses import RecordedAccess
 from headrace.machine.execute.tape.products import product
 from headrace.machine.execute.tape.record import LX, Recorder
@@ -89,11 +89,11 @@ class Recording(Execution):
         memories = self.recorder.memories
         fakes = {n: memories[k].bytes for k, n in enumerate(registers, len(memories) - len(registers))}
         pads = Scratchpads(memories[LX].bytes, fakes)
-        super().__init__(image, memories[0], scalars, pads)
-        self.handlers = {
+        handlers: Handlers = {
             **HANDLERS, Copy: _copy, Constant: _constant, VectorOp: _vector, Reduce: _reduce,
             Contract: _contract, Extract: _refused, Loop: _loop, If: _if,
         }  # fmt: skip
+        super().__init__(image, memories[0], scalars, pads, handlers)
 
     def access(self, team: Team, box: Box, where: Location) -> RecordedAccess:
         """How a team reaches a box, cached."""

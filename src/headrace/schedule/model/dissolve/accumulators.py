@@ -8,7 +8,7 @@ from headrace.numbers.dtypes import is_narrow_float
 from headrace.schedule.graph import Access, Carried, Compute, Loop, Out
 from headrace.schedule.model.bodies.body import pruned
 from headrace.schedule.model.bodies.combiners import identity
-from headrace.schedule.model.dissolve.lifting import Stays
+from headrace.schedule.model.dissolve.stays import Stays
 from headrace.schedule.model.state import State
 from headrace.schedule.model.statements import reads
 from headrace.schedule.model.tensors import Constant

@@ -27,7 +27,8 @@ from headrace.schedule.model.algebra import number as nm
 from headrace.schedule.model.bodies.body import from_linear, linear
 from headrace.schedule.model.dissolve.accumulators import Accumulators
 from headrace.schedule.model.dissolve.independence import is_parallel
-from headrace.schedule.model.dissolve.lifting import Lift, Stays, lift_compute
+from headrace.schedule.model.dissolve.lifting import Lift, lift_compute
+from headrace.schedule.model.dissolve.stays import Stays
 from headrace.schedule.model.state import Split, State
 
 SPLIT_LIMIT = 8

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from headrace.schedule.graph import Access, Axis, Compute, Dim, Linear, Loop, Out, Scalar
 from headrace.schedule.model.algebra import number as nm
 from headrace.schedule.model.bodies.body import from_linear, linear
+from headrace.schedule.model.dissolve.accumulators import Accumulators
+from headrace.schedule.model.dissolve.stays import Stays
 from headrace.schedule.model.state import State
 from headrace.schedule.model.statements import coordinate
-
-if TYPE_CHECKING:
-    from headrace.schedule.model.dissolve.accumulators import Accumulators
-
-
-class Stays(Exception):
-    """The loop cannot be dissolved."""
 
 
 @dataclass(frozen=True)
