@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -90,3 +91,11 @@ def test_from_effort_two_on_the_best_plans_are_simulated_and_the_fastest_is_take
     assert program.plan["simulated"] == 1 + len(tried) > 1
     assert timed_cycles(program) <= min(tried)
     assert kernel.compile("spyre").plan["simulated"] == 0
+
+
+def test_arguments_whose_names_differ_in_a_number_only_are_different_buffers() -> None:
+    text = VECTOR_ADD.replace("%x", "%v_0").replace("%y", "%v_1").replace("%z", "%v_2")
+    kernel = headrace.load(text)
+    program = kernel.compile("tiny")
+    np.testing.assert_array_equal(program.run(v_0=X, v_1=Y).outputs["v_2"], X + Y)
+    assert re.search(r"func @\w+\(%v_0: index, %v_1: index, %v_2: index\)", program.dfir)

@@ -10,6 +10,7 @@ from xdsl.ir import Block, Region
 
 from headrace.arch.device import Device
 from headrace.ir.ktdp.views import GetComputeTileIdOp
+from headrace.ir.syntax import set_name
 from headrace.schedule.build.emitter import INDEX, Emitter
 from headrace.schedule.build.handovers import handover
 from headrace.schedule.build.indices import Index, of
@@ -37,7 +38,7 @@ def class_function(
     """
     entry = Block(arg_types=[INDEX] * len(args))
     for value, arg in zip(entry.args, args, strict=True):
-        value.name_hint = arg.name.removeprefix("%")
+        set_name(value, arg.name.removeprefix("%"))
     emit = Emitter()
     with emit.at_head():
         core = Index(0)

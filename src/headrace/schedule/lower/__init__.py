@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Block, Operation
 
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.ir.syntax import set_name
 from headrace.schedule.lower.emit.function import FunctionValues
 from headrace.schedule.lower.emit.ops import INDEX, body, make, text
 from headrace.schedule.lower.order.addresses import assign, shared
@@ -53,7 +54,7 @@ def _function(name: str, sources: list[Source], device: Device) -> Operation:
             raise HeadraceError(Diagnostic(message, hint="give every class all arguments of the kernel"))
     entry = Block(arg_types=[INDEX] * len(arguments))
     for arg, hint in zip(entry.args, arguments, strict=True):
-        arg.name_hint = hint
+        set_name(arg, hint)
     values = FunctionValues(device, dict(zip(arguments, entry.args, strict=True)))
     programs = [program for source in sources for program in _programs(source, values, device)]
     entry.add_ops([*values.head, *values.groups, *programs, make("func.return")])
