@@ -10,6 +10,7 @@ import pytest
 from headrace.arch.presets import device
 from headrace.frontend.compile import loop_program_to_ktir
 from headrace.frontend.lower.dims import group
+from headrace.frontend.lower.kernel import Scratches
 from headrace.frontend.lower.program import Unsupported, read_program
 from headrace.runtime.compiler import Options, compile_kernel
 from headrace.runtime.kernel import Kernel, interpret
@@ -156,3 +157,41 @@ def test_double_precision_is_refused() -> None:
     literal = program([nest([("i0", 8)], body)], b0=("in", "float64", (8,)), b1=("out", "float64", (8,)))
     with pytest.raises(Unsupported, match="float64"):
         loop_program_to_ktir(literal, SPYRE)
+
+
+def test_two_indices_never_share_a_scratch_buffer_and_code_copies_share_that_of_one() -> None:
+    """A later code copy may ask for indices in another order, or for one the first copy never met."""
+    scratches = Scratches()
+    first = [scratches.name("of rows", [7]), scratches.name("of columns", [3, 5])]
+    last = [scratches.name("of a tail", [2]), scratches.name("of columns", [3, 5]), *first[:1]]
+    assert last[1:] == first[::-1] and len({*first, *last}) == 3
+    assert [(s.name, s.elements) for s in scratches.all] == [(first[0], 7), (first[1], 15), (last[0], 2)]
+
+
+@pytest.mark.parametrize("rows", [7, 33])
+def test_one_value_indexes_buffers_of_different_lengths(rows: int) -> None:
+    """A negative index counts from the end of each; with 33 rows the last tile is smaller than the others."""
+    body = [
+        ("v0", "load", "b0", "i0"),
+        ("v1", "constant", 2, "int64"),
+        ("v2", "mul", "v0", "v1"),
+        ("v3", "indirect", "v2", "9", True, True),
+        ("v4", "load", "b1", "v3"),
+        ("v5", "indirect", "v2", "5", True, True),
+        ("v6", "load", "b2", "v5"),
+        ("v7", "add", "v4", "v6"),
+        (None, "store", "b3", "i0", "v7", None),
+    ]
+    literal = program(
+        [nest([("i0", rows)], body)],
+        b0=("in", "int64", (rows,)),
+        b1=("in", "float32", (9,)),
+        b2=("in", "float32", (5,)),
+        b3=("out", "float32", (rows,)),
+    )
+    i = np.arange(rows) % 5 - 2
+    x, y = np.arange(9, dtype=np.float32), np.arange(5, dtype=np.float32) * 10
+    kernel = loop_program_to_ktir(literal, SPYRE)
+    held = {s.name: np.full(s.elements, -1) for s in kernel.scratch}
+    run = compile_kernel(Kernel(kernel.text), SPYRE, Options()).run(b0=i, b1=x, b2=y, **held)
+    np.testing.assert_array_equal(run.outputs["b3"], x[2 * i] + y[2 * i])

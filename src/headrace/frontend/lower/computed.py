@@ -82,12 +82,11 @@ def computed_tile(kernel: Any, nest: Any, access: Access) -> Tile:
     for name in parts.computed.variables:
         needed |= {name} if name in extents else nest.dependences(nest.scan.sources[name][0])
     dims = tuple(d for d in nest.scan.dims if d in needed)
-    key = (parts, dims, nest.scan.number if not parts.computed.variables <= set(extents) else -1)
-    number = kernel.computed.setdefault(key, len(kernel.computed))  # its own, also for one computed inside it
-    name = kernel.scratch(nest.scan.number, f"index{number}", [extents[d] for d in dims])
-    if key not in kernel.indices:
-        kernel.indices[key] = _stored(kernel, nest, parts, dims, name)
-    view = kernel.indices[key]
+    local = nest.scan.number if not parts.computed.variables <= set(extents) else None
+    name = kernel.scratches.name((parts, dims, local), [extents[d] for d in dims])
+    if name not in kernel.indices:
+        kernel.indices[name] = _stored(kernel, nest, parts, dims, name)
+    view = kernel.indices[name]
     columns = [(parts.stride, parts.rows, (view, memref([extents[d] for d in dims] or [1], "i64"), dims))]
     return gather(kernel, nest, access.buffer, 0, columns, parts.direct)
 

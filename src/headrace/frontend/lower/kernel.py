@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,25 @@ class Scratch:
     elements: int
 
 
+class Scratches:
+    """The scratch buffers of a kernel, by what they hold: code copies for full and last tiles that compute
+    the same index write parts of one buffer, and two indices never share one.
+    """
+
+    def __init__(self) -> None:
+        self._by_content: dict[Any, Scratch] = {}
+
+    @property
+    def all(self) -> tuple[Scratch, ...]:
+        """The buffers, in the order they were asked for."""
+        return tuple(self._by_content.values())
+
+    def name(self, content: Hashable, extents: Sequence[int]) -> str:
+        """The name of the buffer of an index over dims of these extents."""
+        new = Scratch(f"scratch_{len(self._by_content)}", "i64", math.prod(extents))
+        return self._by_content.setdefault(content, new).name
+
+
 @dataclass(frozen=True)
 class KernelText:
     """The KTIR of a loop program: text, the names of its memory arguments in order, scratch buffers
@@ -56,7 +76,7 @@ def write_kernel(
     program: LoopProgram, group: Group, division: Division, wraps_negative: bool = True
 ) -> KernelText:
     """The KTIR text; Unsupported when the program uses what KTIR kernels cannot say."""
-    writer, scratch = Writer(), dict[str, Scratch]()
+    writer, scratches = Writer(), Scratches()
     extents = group.extents
     grid = division.grid(extents)
     tiles = [writer.fresh("tile") for _ in grid]
@@ -69,12 +89,12 @@ def write_kernel(
 
     def variant(sizes: Mapping[str, int]) -> None:
         part = Part({d: bases[d] for d in sizes}, sizes)
-        _Kernel(writer, program, group, views, part, scratch, wraps_negative).run()
+        _Kernel(writer, program, group, views, part, scratches, wraps_negative).run()
 
     _variants(writer, list(zip(tiles, division.sizes.items(), strict=False)), extents, {}, variant)
-    names = [name for name, _, _ in program.args] + list(scratch)
+    names = [name for name, _, _ in program.args] + [scratch.name for scratch in scratches.all]
     text = writer.function(program.name, names, grid)
-    return KernelText(text, tuple(names), tuple(scratch.values()), grid)
+    return KernelText(text, tuple(names), scratches.all, grid)
 
 
 def _variants(
@@ -108,7 +128,7 @@ class _Kernel:
         group: Group,
         views: Views,
         part: Part,
-        scratch: dict[str, Scratch],
+        scratches: Scratches,
         wraps_negative: bool,
     ) -> None:
         self.writer, self.program, self.group, self.views, self.part = writer, program, group, views, part
@@ -118,9 +138,8 @@ class _Kernel:
         self.structures: dict[Any, int] = {}
         self.forwarded: dict[str, tuple[Operand, Quasi]] = {}
         self.epochs: dict[str, int] = {}
-        self._scratch = scratch
-        self.indices: dict[Any, str] = {}
-        self.computed: dict[Any, int] = {}
+        self.scratches = scratches
+        self.indices: dict[str, str] = {}
 
     def run(self) -> None:
         """Write every nest."""
@@ -130,15 +149,6 @@ class _Kernel:
     def size(self, dim: str) -> int:
         """The extent of a dim in this tile."""
         return self.part.sizes.get(dim, self.group.extents[dim])
-
-    def scratch(self, nest: int, value: str, extents: Sequence[int]) -> str:
-        """The name of the scratch buffer of a computed index."""
-        name = f"scratch_{nest}_{value}"
-        count = 1
-        for n in extents:
-            count *= n
-        self._scratch.setdefault(name, Scratch(name, "i64", count))
-        return name
 
     def forwarded_value(self, access: Access) -> Operand:
         """The tensor stored to a buffer earlier in this kernel, as this load walks it."""

@@ -128,12 +128,11 @@ def index_view(
             return found
     dims = tuple(d for d in nest.scan.dims if d in nest.dependences(source))
     extents = [kernel.group.extents[d] for d in dims]
-    scratch = kernel.scratch(nest.scan.number, source, extents)
-    key = (scratch, dims)
-    if key not in kernel.indices:
-        value = nest.index_tensor(source, dims, size if wraps else None)
-        kernel.indices[key] = store_index(kernel, scratch, dims, value)
-    return kernel.indices[key], memref(extents or [1], "i64"), dims
+    wrap = size if wraps else None
+    scratch = kernel.scratches.name((nest.scan.number, source, wrap), extents)
+    if scratch not in kernel.indices:
+        kernel.indices[scratch] = store_index(kernel, scratch, dims, nest.index_tensor(source, dims, wrap))
+    return kernel.indices[scratch], memref(extents or [1], "i64"), dims
 
 
 def load_tile(kernel: Any, tile: Tile, dtype: str) -> Operand:
