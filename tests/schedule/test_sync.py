@@ -14,7 +14,7 @@ from headrace.schedule.lower.index import ONE, ZERO, Expr, Var, combine
 from headrace.schedule.lower.order.conflicts import signals
 from headrace.schedule.lower.order.placement import Step, place
 from headrace.schedule.lower.tree import Block, Buffer, Loop, Memory, Place, Slot, Stage, Transfer
-from headrace.schedule.sync import Edge, Pair
+from headrace.schedule.signals import Edge, Pair
 
 
 @dataclass(frozen=True)
@@ -179,6 +179,74 @@ def test_any_sequence_of_places_runs_ordered_and_to_its_end(seed: int) -> None:
         copies = tuple(rng.randint(1, 4) for _ in range(places))
         loops.append(loop("t", rng.randint(1, 4), *streams(counts, copies, f"s{number}")))
     check(tuple(loops))
+
+
+def peeled(
+    counts: tuple[int, ...], copies: tuple[int, ...], tiles: int, before: int, behind: int = 0
+) -> Block:
+    """Tiles in a loop, each of places like `streams`, with such tiles apart in front of it and behind it; all
+    use the same buffers.
+    """
+
+    def tile(name: str, first: int) -> tuple[Stage | Loop, ...]:
+        items: list[Stage | Loop] = []
+        for k, (count, n) in enumerate(zip(counts, copies, strict=True)):
+            buffer, inner = Buffer(f"x{k}", "f16", (8,), n), f"{name}{k}"
+            copy = over(name).scaled(max(count, 1)) if name == "t" else ZERO
+            copy = mod(copy + (over(inner) if count else 0) + first * count, n)
+            pair = touch("P", buffer, copy, ZERO, 8, True), touch("C", buffer, copy, ZERO, 8, False)
+            items += [loop(inner, count, *pair)] if count else pair
+        return tuple(items)
+
+    front = [item for k in range(before) for item in tile(f"f{k}", k)]
+    back = [item for k in range(behind) for item in tile(f"b{k}", before + tiles + k)]
+    return (*front, loop("t", tiles, *tile("t", before)), *back)
+
+
+def free(block: Block) -> list[Edge]:
+    """The edges that carry credits back to P."""
+    return [e for e in edges(block) if e.pair == Pair("C", "P") and e.around is not None]
+
+
+def test_a_tile_in_front_of_the_loop_over_tiles_passes_its_credits_on() -> None:
+    block = peeled((0, 6, 0), (1, 3, 1), 4, before=1)
+    first, second = free(block)
+    assert (first.credits, first.passed, second.taken) == (3, 3, 3)
+    assert not [e for e in edges(block) if e.pair == Pair("C", "P") and not e.credits]
+    check(block)
+
+
+def test_a_place_between_two_loops_takes_one_of_the_credits() -> None:
+    block = peeled((0, 6), (1, 3), 4, before=1, behind=1)
+    (_, tiles, last) = free(block)
+    assert tiles.leaves == (4,) and (tiles.passed, last.taken) == (2, 2)
+    check(block)
+
+
+def test_copies_that_do_not_go_on_where_they_ended_leave_fewer_credits() -> None:
+    x = Buffer("x", "f16", (8,), 4)
+    loops = []
+    for name, count in (("i", 6), ("j", 9)):
+        copy = mod(over(name), 4)
+        loops += [loop(name, count, touch("P", x, copy, ZERO, 8, True), touch("C", x, copy, ZERO, 8, False))]
+    first, second = free(tuple(loops))  # j = 0 reuses the copy of i = 4, i = 5 is the one signal in between
+    assert (first.credits, first.passed, second.taken) == (4, 2, 2)
+    check(tuple(loops))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_tiles_apart_from_their_loop_run_ordered_and_to_their_end(seed: int) -> None:
+    rng = random.Random(seed)
+    passing = 0
+    for _ in range(6):
+        places = rng.randint(1, 4)
+        counts = tuple(rng.choice((0, 0, 2, 3, 5)) for _ in range(places))
+        copies = tuple(rng.randint(1, 4) for _ in range(places))
+        block = peeled(counts, copies, rng.randint(1, 4), rng.randint(0, 2), rng.randint(0, 2))
+        passing += sum(e.passed for e in free(block))
+        check(block)
+        check(block, FED)
+    assert passing
 
 
 def test_disjoint_boxes_need_no_signal() -> None:

@@ -1,74 +1,21 @@
-"""Which unit signals which, where: the signals that keep conflicting accesses of a control tree in order.
-
-Within a block, unit A signals B after position `send` and B waits before position `receive`. `credits` > 0
-makes the edge loop-carried: B may run that many iterations ahead, which A grants in advance before the loop
-`around` and B takes back after it. For every ordered pair of units sends and waits have the same order: one
-counter a pair suffices.
-
-Where both happen at one position, B waits for carried edges first and A signals them last.
-"""
+"""Which unit signals which, where: the signals that keep conflicting accesses of a control tree in order."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-Path = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Signals from `sender` to `receiver`; between units of corelets, to the corelet `shift` further on."""
-
-    sender: str
-    receiver: str
-    shift: int = 0
-
-
-@dataclass(frozen=True)
-class Edge:
-    """One signal per run of the block at path `block`; `around` is the loop whose ends carry the credits."""
-
-    pair: Pair
-    block: Path
-    send: int
-    receive: int
-    credits: int = 0
-    around: Path | None = None
-
-
-@dataclass(frozen=True, order=True)
-class Apart:
-    """The fewest iterations between two meetings; not exact: 1, because nothing better is known."""
-
-    iterations: int
-    is_exact: bool = True
-
-
-@dataclass(frozen=True, eq=False)
-class Conflict:
-    """Access of the sender at path `first`, of the receiver at path `second`, that may touch the same bytes.
-
-    `together(depth)`: do they meet in the same iteration of the outermost `depth` loops around both?
-    `apart(outer, depth)`: the fewest iterations of the nest of loops outer..depth-1, the outermost
-    advancing, between two meetings; None if they never meet. `trips(depth)`: how often the loop around both
-    that many loops lie around runs; None if that is not one known number.
-    """
-
-    first: Path
-    second: Path
-    together: Callable[[int], bool]
-    apart: Callable[[int, int], Apart | None]
-    trips: Callable[[int], int | None] = lambda depth: None
+from headrace.schedule.credits import Pass, Repeated, Signal, passing
+from headrace.schedule.signals import Apart, Conflict, Edge, Pair, Path
 
 
 @dataclass
 class _Home:
     """The one block that holds all signals of a pair in some subtree, and the loops its credits may be
     hoisted over. `others` are further (block, send, receive) of the same stream of signals: they share the
-    credits.
+    credits; `body` are all signals of the stream in one iteration of its loop.
     """
 
     block: Path
@@ -79,6 +26,7 @@ class _Home:
     outer: int
     distance: int | None = None
     others: tuple[tuple[Path, int, int], ...] = ()
+    body: tuple[Signal | Repeated, ...] = ()
 
     @property
     def credits(self) -> int:
@@ -98,6 +46,11 @@ class _Found:
     @property
     def is_signalling(self) -> bool:
         return bool(self.edges) or (self.home is not None and self.home.distance is not None)
+
+    @property
+    def credits(self) -> int:
+        """Credits of the open carried edge."""
+        return 0 if self.home is None else self.home.credits
 
     @property
     def open(self) -> list[Conflict]:
@@ -165,10 +118,12 @@ def _own(
     stream = None if forward or not depth else _stream(block, places, children, is_fed)
     if stream is not None:
         return _Found(home=stream)
-    kept = _reduce(forward, anchors)
+    passed = _passed(block, [c for c in across if places[c] in forward], children)
+    settled = {p for p in forward for before, after in passed if p[0] < after and p[1] > before}
+    kept = _reduce(forward - settled, anchors)
     found = _Found([Edge(pair, block, i, j) for i, j in kept])
-    for child in children.values():
-        found.edges += [*child.edges, *_finish(pair, child.home)]
+    for position, child in children.items():
+        found.edges += [*child.edges, *_handed(_finish(pair, child.home), position, passed)]
     tightest = _tightest(forward)
     carried = [c for c, (i, j) in places.items() if not _implied(i, j, tightest)]
     carried += [c for child in children.values() for c in child.open]
@@ -180,6 +135,54 @@ def _own(
     is_mixed = bool(kept or anchors)
     credits = None if distance is None else distance.iterations
     found.home = _Home(block, max(sends), min(receives), is_mixed, carried, depth - 1, credits)
+    return found
+
+
+def _passed(
+    block: Path, forward: Sequence[Conflict], children: Mapping[int, _Found]
+) -> dict[tuple[int, int], Pass]:
+    """What signalling loops of a block pass on to the next ones, by the positions of both: all they can where
+    no conflict crosses the border, else as much as orders those that do.
+    """
+    depth, found = len(block), {}
+    signalling = [(p, child) for p, child in children.items() if child.is_signalling]
+    for (before, one), (after, other) in pairwise(signalling):
+        crossing = [c for c in forward if c.first[depth] < after and c.second[depth] > before]
+        if not crossing and one.credits and other.credits:
+            found[before, after] = Pass(min(one.credits, other.credits))
+        loops = _loop(one, depth), _loop(other, depth)
+        if crossing and loops[0] is not None and loops[1] is not None:
+            made = passing((loops[0], one.credits), (loops[1], other.credits), crossing, depth)
+            if made is not None:
+                found[before, after] = made
+    return found
+
+
+def _loop(child: _Found, depth: int) -> Repeated | None:
+    """The signals of a loop in a block that `depth` loops lie around, None if some are not counted."""
+    home = child.home
+    if child.edges or home is None or home.distance is None or home.is_mixed:
+        return None
+    body, innermost = home.body, depth if home.body else len(home.block) - 1
+    body = body or (Signal(home.send, home.receive),)
+    for level in range(innermost, depth - 1, -1):
+        trips = {c.trips(level) for c in home.conflicts}
+        count = trips.pop() if len(trips) == 1 else None
+        if not count:
+            return None
+        body = (Repeated(home.block[level], count, body),)
+    (loop,) = body
+    return loop if isinstance(loop, Repeated) else None
+
+
+def _handed(edges: Sequence[Edge], position: int, passed: Mapping[tuple[int, int], Pass]) -> list[Edge]:
+    """The edges of a loop at that position, with what it takes over and passes on."""
+    found = list(edges)
+    for (before, after), made in passed.items():
+        if position == before:
+            found[0] = replace(found[0], leaves=made.leaves, passed=made.credits)
+        if position == after:
+            found[0] = replace(found[0], taken=made.credits, grant=made.grant)
     return found
 
 
@@ -224,7 +227,15 @@ def _stream(
     conflicts = [*places, *(c for child in children.values() if child.home for c in child.home.conflicts)]
     home = _Home(listed[0].place[0], send, receive, False, conflicts, len(block) - 1, min(lags))
     home.others = tuple(others)
+    home.body = tuple(_signal(item, block) for item in listed)
     return home
+
+
+def _signal(item: _Item, block: Path) -> Signal | Repeated:
+    """The signals of an item of a stream."""
+    inner, send, receive = item.place
+    one = Signal(send, receive)
+    return one if inner == block else Repeated(item.receive, item.count, (one,))
 
 
 def _leaves(

@@ -37,7 +37,7 @@ from headrace.schedule.lower.tree import (
     trips,
     units_of,
 )
-from headrace.schedule.sync import Edge, Path
+from headrace.schedule.signals import Edge, Path
 
 REPEATED = 3
 """More signals in a row than this become a loop."""

@@ -160,6 +160,22 @@ def _widen(access: Access, over: Range) -> Access:
     return replace(access, low=tuple(lows), size=tuple(sizes))
 
 
+def renamed(access: Access, outer: int, inner: int) -> Access:
+    """Return the access with new variables for its loops outer..inner-1."""
+    new = {r.var: Var(f"{r.var.name} before") for r in access.loops[outer:inner]}
+    forms = {var: Expr(0, ((other, 1),)) for var, other in new.items()}
+    changed = [
+        tuple(form if form is None else substitute(form, forms) for form in dims)
+        for dims in (access.low, access.size)
+    ]
+    loops = tuple(
+        Range(new.get(r.var, r.var), *(substitute(form, forms) for form in (r.low, r.count, r.step)))
+        for r in access.loops
+    )
+    memory = replace(access.memory, copy=substitute(access.memory.copy, forms))
+    return replace(access, memory=memory, low=changed[0], size=changed[1], loops=loops)
+
+
 ANY_COPY = Expr(-1)
 """The copy of an access that rotates inside the loops it is widened over."""
 

@@ -6,14 +6,17 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 
+import numpy as np
+
 from headrace.arch.device import Device
-from headrace.schedule.lower.order.accesses import Access, Path, Range, accesses, hull
+from headrace.schedule.lower.order.accesses import Access, Path, Range, accesses, hull, renamed
 from headrace.schedule.lower.order.chains import is_chained
 from headrace.schedule.lower.order.distance import Trips
 from headrace.schedule.lower.order.meetings import Meetings, Met
 from headrace.schedule.lower.order.overlap import Meeting, meeting
 from headrace.schedule.lower.tree import Block, Buffer
-from headrace.schedule.sync import Apart, Conflict, Edge, Pair, order
+from headrace.schedule.signals import Apart, Conflict, Edge, Pair
+from headrace.schedule.sync import order
 
 Aliases = frozenset[frozenset[Buffer]]
 """Pairs of buffers that share addresses."""
@@ -99,8 +102,11 @@ def _conflicts(
             anywhere = meet(0)
             if anywhere is None or not anywhere.is_at_once:
                 continue
-            depth = _common_depth(first, meetings.corelets) if shift else len(first.loops)
-            yield _conflict(first, second, meet, depth + 1)
+            depth = max(len(first.loops), len(second.loops))
+            if shift:
+                depth = _common_depth(first, meetings.corelets)
+            cross = partial(_crosses, first, second, shift, is_alias, meetings.corelets)
+            yield _conflict(first, second, meet, cross, depth + 1)
 
 
 def _near(
@@ -119,6 +125,7 @@ def _is_handed_on(first: Access, second: Access, shared: Container[object]) -> b
 
 
 Meet = Callable[..., Met | None]
+Cross = Callable[[int, np.ndarray, np.ndarray], bool]
 EVERYWHERE = Met(Meeting((), None))
 """Buffers that share addresses: nothing is known to keep their accesses apart."""
 
@@ -150,7 +157,32 @@ def _common_depth(access: Access, corelets: int) -> int:
     return len(access.loops)
 
 
-def _conflict(first: Access, second: Access, meet: Meet, longest: int) -> Conflict:
+def _crosses(
+    first: Access,
+    second: Access,
+    shift: int,
+    is_alias: bool,
+    corelets: int,
+    depth: int,
+    firsts: np.ndarray,
+    seconds: np.ndarray,
+) -> bool:
+    """Whether two accesses meet where the loops of each below the first `depth` stand at these iterations
+    [pairs, loops]; deeper loops are swept over.
+    """
+    if is_alias:
+        return True
+    ends = [depth + firsts.shape[1], depth + seconds.shape[1]]
+    first, second = renamed(hull(first, ends[0]), depth, ends[0]), hull(second, ends[1])
+    loops = (*first.loops[depth : ends[0]], *second.loops[depth : ends[1]])
+    found = meeting(first, second, {r.var: r for r in loops}, shift, corelets, is_crossing=True)
+    if found is None:
+        return False
+    steps = np.concatenate([firsts, seconds], axis=1).T
+    return bool(found.mask({r.var: at[None] for r, at in zip(loops, steps, strict=True)}).any())
+
+
+def _conflict(first: Access, second: Access, meet: Meet, cross: Cross, longest: int) -> Conflict:
     """Return a conflict for the planner; paths longer than `longest` are cut to the loop that is one item."""
 
     def together(depth: int) -> bool:
@@ -165,7 +197,7 @@ def _conflict(first: Access, second: Access, meet: Meet, longest: int) -> Confli
         count = first.loops[depth].count if depth < len(first.loops) else None
         return count.const if count is not None and count.is_number and isinstance(count.const, int) else None
 
-    return Conflict(first.path[:longest], second.path[:longest], together, apart, trips)
+    return Conflict(first.path[:longest], second.path[:longest], together, apart, trips, cross)
 
 
 def _trips(loop: Range) -> Trips:

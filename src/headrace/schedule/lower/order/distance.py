@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.schedule.lower.index import Number, Var, entries
 from headrace.schedule.lower.order.overlap import Meeting
-from headrace.schedule.sync import Apart
+from headrace.schedule.signals import Apart
 
 SEARCH_LIMIT = 1 << 18
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from headrace.schedule.lower.order.accesses import Access, Range, hull
 from headrace.schedule.lower.order.distance import Trips, shortest
 from headrace.schedule.lower.order.overlap import Meeting, meeting
-from headrace.schedule.sync import Apart
+from headrace.schedule.signals import Apart
 
 
 class Met:

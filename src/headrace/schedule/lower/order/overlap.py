@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,6 +17,7 @@ from headrace.schedule.lower.index import (
     Var,
     entries,
     interval,
+    substitute,
     times,
     variables,
     zip_numbers,
@@ -117,15 +118,23 @@ def _value(
 
 
 def meeting(
-    first: Access, second: Access, loops: Mapping[Var, Range], shift: int, corelets: int
+    first: Access,
+    second: Access,
+    loops: Mapping[Var, Range],
+    shift: int,
+    corelets: int,
+    *,
+    is_crossing: bool = False,
 ) -> Meeting | None:
     """Return how `first` and `second` (of the corelet `shift` further on) meet, or None if they never do.
 
     `loops` are those whose iterations may differ between the two; of all others it is the same iteration.
+    `is_crossing`: each of `loops` is around one of both only, its distance is that from its first iteration.
     """
     if first.key != second.key:
         return None
-    turn = _turn(first, second, loops, shift, corelets)
+    between = _crossing if is_crossing else _between
+    turn = _turn(first, second, loops, shift, corelets, between)
     if (
         turn is not None
         and not turn.moves
@@ -135,7 +144,7 @@ def meeting(
         return None
     gaps: list[Gap] = []
     for low, size, other_low, other_size in _pairs(first, second, shift, corelets):
-        gap = _gap(low, size, other_low, other_size, loops)
+        gap = _gap(low, size, other_low, other_size, loops, between)
         if gap is not None and _fits(gap, gaps):
             gaps.append(gap)
     runs = times(_runs(first), _rolled(_runs(second), shift, corelets))
@@ -232,25 +241,49 @@ def _places(count: int, shift: int, corelets: int) -> tuple[int, ...]:
     return tuple(i - i % corelets + (i % corelets + shift) % corelets for i in range(count))
 
 
+Moves = tuple[tuple[Var, Number], ...]
+Between = Callable[[Expr, Expr, Mapping[Var, Range]], tuple[Number | None, Moves | None]]
+
+
+def _between(low: Expr, other: Expr, loops: Mapping[Var, Range]) -> tuple[Number | None, Moves | None]:
+    """How far another position is from one at the same iteration, and what each iteration adds; None where
+    that is not known.
+    """
+    difference = other - low
+    return difference.const if difference.is_number else None, _moves(other, loops)
+
+
+def _crossing(low: Expr, other: Expr, loops: Mapping[Var, Range]) -> tuple[Number | None, Moves | None]:
+    """The same where each loop moves one of both only, from the first iterations on."""
+    difference = other - low
+    at_first = substitute(difference, {var: loop.low for var, loop in loops.items()})
+    moves = _moves(difference, loops)
+    return at_first.const if at_first.is_number and moves is not None else None, moves
+
+
 def _gap(
-    low: Expr | None, size: Expr | None, other: Expr | None, extent: Expr | None, loops: Mapping[Var, Range]
+    low: Expr | None,
+    size: Expr | None,
+    other: Expr | None,
+    extent: Expr | None,
+    loops: Mapping[Var, Range],
+    between: Between,
 ) -> Gap | None:
     """One dim of a meeting, or None if the dim cannot tell the boxes apart."""
     if low is None or size is None or other is None or extent is None:
         return None
-    difference = other - low
+    base, moves = between(low, other, loops)
     first, second = _bound(size), _bound(extent)
-    if not difference.is_number or first is None or second is None:
+    if base is None or first is None or second is None:
         return None
-    moves = _moves(other, loops)
     if moves is not None:
-        return Gap(difference.const, moves, first, second)
+        return Gap(base, moves, first, second)
     bent = [(atom, c) for atom, c in other.terms if isinstance(atom, Term) and _depends(atom, loops)]
     if any(not isinstance(c, int) for _, c in bent):
         return None
     swung = swing(tuple((atom, c) for atom, c in bent if isinstance(c, int)), loops)
     moves = _moves(Expr(0, tuple(t for t in other.terms if t not in bent)), loops)
-    return None if swung is None or moves is None else Gap(difference.const, moves, first, second, swung)
+    return None if swung is None or moves is None else Gap(base, moves, first, second, swung)
 
 
 def _bound(size: Expr) -> Number | None:
@@ -266,7 +299,7 @@ def _bound(size: Expr) -> Number | None:
     return None
 
 
-def _moves(expr: Expr, loops: Mapping[Var, Range]) -> tuple[tuple[Var, Number], ...] | None:
+def _moves(expr: Expr, loops: Mapping[Var, Range]) -> Moves | None:
     """What one more iteration of each loop adds to a form; None if the form is not linear in one of them."""
     moves = []
     for atom, c in expr.terms:
@@ -286,17 +319,15 @@ def _depends(atom: Term, loops: Mapping[Var, Range]) -> bool:
 
 
 def _turn(
-    first: Access, second: Access, loops: Mapping[Var, Range], shift: int, corelets: int
+    first: Access, second: Access, loops: Mapping[Var, Range], shift: int, corelets: int, between: Between
 ) -> Turn | None:
     buffer = first.memory.buffer
     a, b = first.memory.copy, _shifted(second.memory.copy, shift, corelets)
     if buffer is None or buffer.copies == 1 or b is None or ANY_COPY in (a, b):
         return None
     a, b = _unwrapped(a, buffer.copies), _unwrapped(b, buffer.copies)
-    difference, moves = b - a, _moves(b, loops)
-    if not difference.is_number or moves is None:
-        return None
-    return Turn(difference.const, moves, buffer.copies)
+    base, moves = between(a, b, loops)
+    return None if base is None or moves is None else Turn(base, moves, buffer.copies)
 
 
 def _unwrapped(copy: Expr, copies: int) -> Expr:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from headrace.schedule.sync import Edge, Pair, Path
+from headrace.schedule.signals import Edge, Pair, Path
 
 
 @dataclass(frozen=True)
@@ -39,23 +39,25 @@ def place(edges: Sequence[Edge], unit: str) -> Placement:
     found = Placement()
     fences = {(*e.block, e.receive): e.pair for e in edges if _is_fence(e, unit)}
     edges = [e for e in edges if e.pair.sender != e.pair.receiver or e.pair.shift]
-    following = _successors(edges)
-    handed = {after: min(edge.credits, after.credits) for edge, after in following.items()}
     for edge in edges:
-        granted = edge.credits - handed.get(edge, 0)
+        granted = edge.credits - edge.taken
         if edge.around is not None and edge.pair.sender == unit and granted:
-            start = (*edge.around[:-1], _after_sends(edges, edge))
+            start = (*edge.around[:-1], max(_after_sends(edges, edge), edge.grant))
             found.before[start].append(Step("send", edge.pair, granted, "free"))
     for edge in edges:
-        after = following.get(edge)
-        left = edge.credits - (handed[after] if after is not None else 0)
-        if edge.around is not None and edge.pair.receiver == unit and left:
+        if edge.around is None or edge.pair.receiver != unit:
+            continue
+        block = edge.around[:-1]
+        left = edge.credits - edge.passed - len(edge.leaves)
+        if left:
             returned = Step("wait", edge.pair, left, "free")
-            block, position = edge.around[:-1], _next_wait(edges, edge)
+            position = min(edge.leaves, default=_next_wait(edges, edge))
             if position is None:
                 found.closing[block].append(returned)
             else:
                 found.before[(*block, position)].append(returned)
+        for leaf in edge.leaves:
+            found.before[(*block, leaf)].append(Step("wait", edge.pair, 1, "free"))
     for edge in sorted(edges, key=lambda e: not e.credits):
         if edge.pair.receiver == unit:
             found.before[(*edge.block, edge.receive)].append(_step("wait", edge))
@@ -65,33 +67,6 @@ def place(edges: Sequence[Edge], unit: str) -> Placement:
         if edge.pair.sender == unit:
             found.after[(*edge.block, edge.send)].append(_step("send", edge))
     return found
-
-
-def _successors(edges: Sequence[Edge]) -> dict[Edge, Edge]:
-    """Carried edges by the one whose loop comes next in the same block, if the pair signals nowhere between:
-    it takes over credits that are not taken back.
-    """
-    found: dict[Edge, Edge] = {}
-    loops: dict[tuple[Pair, Path], list[Edge]] = defaultdict(list)
-    for edge in edges:
-        if edge.around is not None:
-            loops[edge.pair, edge.around[:-1]].append(edge)
-    for (pair, block), listed in loops.items():
-        listed.sort(key=lambda e: e.around or ())
-        for edge, after in zip(listed, listed[1:], strict=False):
-            assert edge.around is not None and after.around is not None
-            first, last = edge.around[-1], after.around[-1]
-            if first < last and not any(_is_between(e, block, first, last) for e in edges if e.pair == pair):
-                found[edge] = after
-    return found
-
-
-def _is_between(edge: Edge, block: Path, first: int, last: int) -> bool:
-    """Whether an edge signals between two loops of a block, ends of it included."""
-    depth = len(block)
-    if edge.block == block:
-        return edge.send >= first and edge.receive <= last or first <= edge.receive <= last
-    return edge.block[:depth] == block and first < edge.block[depth] < last
 
 
 def _is_fence(edge: Edge, unit: str) -> bool:
