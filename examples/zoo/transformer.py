@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import torch
 import transformers as hf
+
+from zoo.routing import decided
 
 VOCABULARY = 384
 Made = tuple[torch.nn.Module, dict[str, Any]]
@@ -73,6 +76,22 @@ def granite_hybrid() -> Made:
         logits_scaling=8.0,
     )
     return hf.GraniteMoeHybridForCausalLM(config), {"input_ids": tokens()}
+
+
+def gpt_oss() -> Made:
+    config = hf.GptOssConfig(
+        **GROUPED,
+        head_dim=32,
+        num_local_experts=4,
+        num_experts_per_tok=2,
+        experts_implementation="batched_mm",
+        sliding_window=16,
+        layer_types=["sliding_attention", "full_attention"],
+    )
+    model = hf.GptOssForCausalLM(config)
+    router = type(model.model.layers[0].mlp.router)
+    rows = decided(model, (tokens(batch=1) for _ in itertools.count()), router)
+    return model, {"input_ids": torch.cat(list(itertools.islice(rows, 2)))}
 
 
 def gpt2() -> Made:
@@ -181,16 +200,7 @@ MODELS: dict[str, Callable[[], Made]] = {
         layer_types=["sliding_attention", "full_attention"],
         query_pre_attn_scalar=32,
     ),
-    "gpt-oss": decoder(
-        "GptOssConfig",
-        "GptOssForCausalLM",
-        head_dim=32,
-        num_local_experts=4,
-        num_experts_per_tok=2,
-        experts_implementation="batched_mm",
-        sliding_window=16,
-        layer_types=["sliding_attention", "full_attention"],
-    ),
+    "gpt-oss": gpt_oss,
     "phi": decoder("PhiConfig", "PhiForCausalLM", DECODER),
     "gpt-2": gpt2,
     "bert": bert,
