@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from headrace.arch.cost import ddr_cycles
 from headrace.arch.device import Device
 from headrace.arch.routes import loaders, storers, unicast_rate
+from headrace.frontend.decide.products import products
 from headrace.frontend.lower.dims import Group
 from headrace.frontend.lower.kernel import Division, pairs, splittable
 from headrace.frontend.lower.program import LoopProgram
@@ -41,7 +42,8 @@ def _candidates(dims: tuple[str, ...], extents: Mapping[str, int], cores: int) -
         return [(max(1, -(-first // cores)),)]
     second = extents[dims[1]]
     found: list[tuple[int, ...]] = []
-    for parts in sorted({p for p in (2, 4, 8, 16, cores // 2) if 1 < p <= min(first, cores)}):
+    even = {p for p in range(2, cores // 2 + 1) if first % p == 0}
+    for parts in sorted({p for p in (2, 4, 8, 16, cores // 2) if 1 < p <= min(first, cores)} | even):
         rest = cores // parts
         if rest > 1 and second > 1:
             found.append((-(-first // parts), -(-second // min(rest, second))))
@@ -49,50 +51,46 @@ def _candidates(dims: tuple[str, ...], extents: Mapping[str, int], cores: int) -
 
 
 def _cycles(program: LoopProgram, group: Group, division: Division, device: Device) -> float:
-    """Predicted cycles: device memory, the fullest core's own transfers, or its compute, whichever is most.
+    """Predicted cycles: device memory, the fullest core's own transfers, its compute, one after the other.
 
-    A thousandth of the others is added, so that a division which relieves them wins a tie.
+    Small tiles, of which a core has one, hide nothing; of large ones all parts have to be small.
     """
     read = write = core = 0.0
+    tiles = math.prod(division.grid(group.extents))
     for access in _distinct(group):
         whole, share = _bytes(program, group, division, access)
         penalty = _run_penalty(program, group, division, access)
-        core += share * penalty / _core_rate(access, whole > share or not division.sizes, device)
+        core += share * penalty / _core_rate(access, tiles * share < 1.5 * whole, device)
         if access.is_load:
-            read += whole * penalty
+            read += whole * penalty * _readers(access, group, division)
         else:
             write += whole * penalty
-    parts = (
-        ddr_cycles(int(read), int(write), device),
-        core,
-        _compute(program, group, division, device),
-    )
-    return max(parts) + 1e-3 * sum(parts)
+    return ddr_cycles(int(read), int(write), device) + core + _compute(program, group, division, device)
+
+
+def _readers(access: Access, group: Group, division: Division) -> int:
+    """How often memory is read for what cores share: full and last tiles are programs that read apart."""
+    uneven = [d for d, size in division.sizes.items() if group.extents[d] % size]
+    return 1 << sum(d not in access.index.variables for d in uneven)
 
 
 def _core_rate(access: Access, is_own: bool, device: Device) -> float:
-    """Bytes per cycle one core moves for an access: alone, or in a multicast when all cores read it."""
+    """Bytes per cycle one core moves for an access: alone, or in a multicast when several cores read it."""
     unit = (loaders if access.is_load else storers)(device)[0]
     can_share = access.is_load and not is_own and device.memory("global").multicast is not None
     return unicast_rate(unit, device, is_multicast=can_share) or math.inf
 
 
 def _compute(program: LoopProgram, group: Group, division: Division, device: Device) -> float:
-    """Issues of the fullest tile: points of its nests over a core's lanes, those of contractions over
-    its MACs.
-    """
+    """Cycles of the fullest core: its products, and the points of the other nests over its lanes."""
     total = 0.0
     for scan, nest in zip(group.scans, program.nests, strict=True):
-        points = math.prod(min(division.sizes.get(d, n), n) for d, n in scan.extents.items())
-        has_product = any(statement[1] == "dot" for statement in nest.body)
-        total += points / (_macs(device) if has_product else _lanes(device))
+        found = products(scan, nest, program.dtypes)
+        total += sum(product.cycles(division.sizes, device) for product in found)
+        if not found:
+            points = math.prod(min(division.sizes.get(d, n), n) for d, n in scan.extents.items())
+            total += points / _lanes(device)
     return total
-
-
-def _macs(device: Device) -> float:
-    """f32 MACs a cycle of a core's matrix units; the vector lanes where it has none."""
-    rates = [unit.matrix.macs.get("f32", 1) * unit.count for unit in device.units if unit.matrix is not None]
-    return float(max(rates, default=_lanes(device)))
 
 
 def _lanes(device: Device) -> float:

@@ -6,13 +6,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace.arch.device import Device, Matrix
+from headrace.arch.device import Matrix
 from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.graph import Compute
 from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
-from headrace.schedule.units import units
 
 
 @dataclass(frozen=True)
@@ -94,16 +93,6 @@ def accumulator(compute: Compute, matrix: Matrix | None, dtype: str) -> str:
         return "f64" if dtype == "f64" else "f32"
     own = compute.body[compute.outs[0].result].dtype
     return own if itemsize(own) >= 4 else "i32"
-
-
-def contracting_unit(device: Device, dtype: str) -> str:
-    """Return the unit that contracts a type: the matrix unit if it lists the type, else the vector unit."""
-    kinds = units(device)
-    if kinds.matrix is not None:
-        matrix = device.unit(kinds.matrix).matrix
-        if matrix is not None and dtype in matrix.macs:
-            return kinds.matrix
-    return kinds.vector
 
 
 def result_dtype(compute: Compute) -> str:

@@ -10,8 +10,9 @@ from itertools import product
 from math import ceil
 
 from headrace.arch.device import Device
+from headrace.arch.products import multiplying_unit, resident_block
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.phases.contraction import accumulator, contracting_unit, product_count, roles
+from headrace.schedule.phases.contraction import accumulator, product_count, roles
 from headrace.schedule.phases.multicast import joinable
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
@@ -78,7 +79,7 @@ def _spaces(shape: Shape, device: Device, cores: int, limits: Limits) -> Iterato
         swapped = found.rows is not shape.reads[product_count(shape.group) - 1, 0]
         if swapped and len(sides) > 1 and found.rows.surface.stride(found.depth) > 1:
             continue
-        unit = contracting_unit(device, found.rows.dtype)
+        unit = multiplying_unit(device, found.rows.dtype).kind
         sums = accumulator(shape.group.computes[0], device.unit(unit).matrix, found.rows.dtype)
         space = Space(shape, found, device, cores, unit, sums, limits)
         yield replace(space, block=block(space), shared=read_once(shape, device, cores, limits)), swapped
@@ -86,18 +87,8 @@ def _spaces(shape: Shape, device: Device, cores: int, limits: Limits) -> Iterato
 
 def block(space: Space) -> tuple[int, int]:
     """Return depth and columns of one resident block."""
-    size = itemsize(space.roles.weights.dtype)
-    matrix = space.device.unit(space.unit).matrix
-    if matrix is not None:
-        room, columns = matrix.resident_bytes or 32768, matrix.columns
-    else:
-        room = (space.device.unit(space.unit).registers_bytes or 32768) // 2
-        columns = min(space.device.lanes(space.unit, space.roles.rows.dtype), room // size)
-    width = min(columns, space.extent(space.roles.column))
-    grain = matrix.rows if matrix is not None else 1
-    depth = max(1, room // (size * width))
-    depth = max(1, depth // grain * grain) if depth > grain else depth
-    return min(depth, space.extent(space.roles.depth)), width
+    r = space.roles
+    return resident_block(space.extent(r.column), space.extent(r.depth), r.weights.dtype, space.device)
 
 
 def _choices(space: Space) -> Iterator[Choice]:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil, prod
 
-from headrace.arch.cost import Port, matrix_cycles, step_cycles
+from headrace.arch.cost import Port, step_cycles
 from headrace.arch.device import Device
+from headrace.arch.products import fill_cycles, passing_cycles, row_cycles
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.phases.contraction import Roles, product_count
 from headrace.schedule.phases.multicast import distinct, joint_base
@@ -94,7 +95,7 @@ def whole_cycles(space: Space) -> tuple[float, float, float]:
     depth = space.extent(r.depth) * space.places
     repeats = prod(space.extent(d) for d in r.outer)
     results = [o for o in space.shape.outputs if o.storage.kind != "lx"]
-    stored = sum(m * n * itemsize(o.dtype) * space.cores for o in results) * (rate.write + rate.turnaround)
+    stored = sum(m * n * itemsize(o.dtype) * space.cores for o in results) * space.known(_store_rate, 0, 0)
     weights = sum(_loaded(space, o, n * depth) for o in r.all_weights)
     return (
         _loaded(space, r.rows, m * depth) * rate.read * repeats,
@@ -159,8 +160,7 @@ def tile_cost(
     if choice.order != "column":
         stationary, moving = moving, stationary
     load = moving + (stationary if fresh else 0.0)
-    results = [o for o in space.shape.outputs if o.storage.kind != "lx"]
-    stored = sum(rows * columns * itemsize(o.dtype) * space.cores for o in results)
+    stored = sum(_stored(space, o, rows, columns) for o in space.shape.outputs if o.storage.kind != "lx")
     for operand in space.shape.inputs:
         if operand not in r.factors:
             count = rows * columns if operand.surface.stride(r.row) else columns
@@ -169,7 +169,27 @@ def tile_cost(
     work, last = _work(space, plan, choice, rows, columns, min(plan.blocks["depth"], filled))
     alone = load / space.cores * rate.loader if not space.shared else 0.0
     stages = max(1, ceil(rows / plan.blocks["rows"]))
-    return TileCost(max(load * rate.read, alone), stored * (rate.write + rate.turnaround), work, last, stages)
+    leaving = max(stored * space.known(_store_rate, 0, 0), stored / space.cores * rate.storer)
+    return TileCost(max(load * rate.read, alone), leaving, work, last, stages)
+
+
+def _store_rate(space: Space, _: int, __: int) -> float:
+    """Cycles of device memory a byte stored: beside reads, as far as there are as many of those."""
+    r, rate = space.roles, rates(space.device)
+    m, n, depth = space.extent(r.row), space.extent(r.column), space.extent(r.depth) * space.places
+    read = _loaded(space, r.rows, m * depth) + sum(_loaded(space, o, n * depth) for o in r.all_weights)
+    results = [o for o in space.shape.outputs if o.storage.kind != "lx"]
+    written = sum(m * n * itemsize(o.dtype) * space.cores for o in results)
+    return rate.write + rate.turnaround * min(1.0, read / written if written else 1.0)
+
+
+def _stored(space: Space, result: Operand, rows: int, columns: int) -> float:
+    """Bytes of device memory all cores write for rows and columns of a result, whole accesses."""
+    size, surface = itemsize(result.dtype), result.surface
+    runs = {space.roles.row: rows, space.roles.column: columns}
+    run = next((n for dim, n in runs.items() if dim and surface.stride(dim) == 1), 1)
+    waste = rounding(surface.base, space.cores, run, run, size, space.device.memory("global").access_bytes)
+    return rows * columns * size * space.cores * waste
 
 
 def _loaded(space: Space, operand: Operand, count: int, choice: Choice | None = None) -> float:
@@ -228,38 +248,19 @@ def _work(
 
 
 def _row_cycles(space: Space, depth: int, width: int) -> float:
-    unit = space.device.unit(space.unit)
-    dtype = space.roles.rows.dtype
-    if unit.matrix is not None:
-        link = space.device.find_link(space.unit, units(space.device).vector)
-        feeds = units(space.device).feeds
-        cycles = matrix_cycles(
-            depth, width, dtype, unit.matrix, width * itemsize(space.sums), link.bandwidth if link else None
-        )
-        source = space.device.find_link(feeds.activations.kind, space.unit) if feeds else None
-        if space.roles.rows.surface.stride(space.roles.depth) > 1:
-            return max(cycles, depth)
-        return (
-            max(cycles, depth * itemsize(dtype) / source.bandwidth) if source and source.bandwidth else cycles
-        )
-    return depth * ceil(width / space.device.lanes(space.unit, dtype)) * 2.0
+    rows = space.roles.rows
+    is_strided = rows.surface.stride(space.roles.depth) > 1
+    return row_cycles(depth, width, rows.dtype, space.sums, is_strided, space.device)
 
 
 def _fill_cycles(space: Space, depth: int, width: int) -> float:
-    """Cycles to bring one block of weights to the unit."""
-    feeds = units(space.device).feeds
-    reader = feeds.weights if feeds is not None else space.device.unit(units(space.device).reader)
-    if space.roles.weights.surface.stride(space.roles.column) > 1:
-        return depth * width / reader.strided_accesses_per_cycle
-    link = space.device.find_link(reader.kind, space.unit)
-    return depth * width * itemsize(space.roles.weights.dtype) / ((link.bandwidth if link else None) or 128)
+    weights = space.roles.weights
+    is_strided = weights.surface.stride(space.roles.column) > 1
+    return fill_cycles(depth, width, weights.dtype, is_strided, space.device)
 
 
 def _passing_cycles(space: Space, _: int, width: int) -> float:
-    """Cycles of the vector unit to hand a row of partial sums of a matrix unit on to the scratchpad."""
-    if space.device.unit(space.unit).matrix is None:
-        return 0.0
-    return step_cycles([], [Port(width, space.sums)], space.device, units(space.device).vector)
+    return passing_cycles(width, space.roles.rows.dtype, space.sums, space.device)
 
 
 def _epilogue_cycles(space: Space, _: int, width: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from math import ceil, prod
 
 from headrace.schedule.phases.multicast import distinct
@@ -99,44 +100,61 @@ def _sizes(space: Space, dim: str, size: int) -> list[int]:
     return [size] * whole + ([rest] if rest else [])
 
 
+@dataclass
+class _Flow:
+    """Where loads and stores stand between two tiles, in cycles of device memory: left to store, not used."""
+
+    backlog: float = 0.0
+    spare: float = 0.0
+
+
 def _timeline(
     space: Space, plan: PhasePlan, choice: Choice, kinds: list[tuple[TileCost, int]], repeats: int
 ) -> tuple[float, dict[str, float]]:
-    latency = _latency(space)
-    first = kinds[0][0]
+    latency, flow = _latency(space), _Flow()
+    steps = ceil(space.extent(space.roles.depth) / (choice.filling or choice.depth)) * space.places
+    fill = kinds[0][0].load / steps + latency
+    total = fill + _once(space, plan, choice, kinds, flow)
+    if repeats > 1:  # what the first round left goes on during the second, and from there on it is the same
+        total += _once(space, plan, choice, kinds, flow) * (repeats - 1)
+    total += flow.backlog + latency
+    work = sum(tile.work * count for tile, count in kinds)
+    memory = sum((tile.load + tile.store) * count for tile, count in kinds)
+    parts = {space.unit: work * repeats, "ddr": memory * repeats, "fill": fill, "drain": flow.backlog}
+    return total, {name: round(cycles, 1) for name, cycles in parts.items()}
+
+
+def _once(
+    space: Space, plan: PhasePlan, choice: Choice, kinds: list[tuple[TileCost, int]], flow: _Flow
+) -> float:
+    """Cycles of all tiles in order, beginning with a flow, which is left as it is afterwards."""
     steps = ceil(space.extent(space.roles.depth) / (choice.filling or choice.depth)) * space.places
     ahead = _ahead(space, plan, choice)
-    fill = first.load / steps + latency
     overlaps = plan.copies["in"] > 1
     share = _share_of_loads(space, choice)
-    total, backlog, spare = fill, 0.0, 0.0
-    work = memory = 0.0
+    total = 0.0
     for kind, (tile, count) in enumerate(kinds):
         # tiles of other sizes have buffers of their own, handed over when the last of these end; but behind
         # the tile that fills a panel loads go on while the unit works on the steps that are there
-        early = plan.copies.get("filling", 0) * first.work / steps if kind == 1 else 0.0
-        fetched = min(ahead * tile.load, early, spare)
+        early = plan.copies.get("filling", 0) * kinds[0][0].work / steps if kind == 1 else 0.0
+        fetched = min(ahead * tile.load, early, flow.spare)
         waiting = min(1.0, plan.copies["out"] / tile.stages)
         for number in range(min(count, 3)):
             times = count - 2 if number == 2 else 1
             missing = max(0.0, tile.load - fetched)
             busy = tile.work
-            if overlaps and tile.load and backlog:
-                stores = backlog / (1 - share)
+            if overlaps and tile.load and flow.backlog:
+                stores = flow.backlog / (1 - share)
                 step = choice.depth / space.extent(space.roles.depth)
                 ready = (fetched + stores * share) / tile.load // step * step - step
                 busy += max(0.0, stores - tile.work * min(1.0, max(0.0, ready)))
-            span = max(busy, missing + backlog) if overlaps else tile.work + tile.load + backlog
+            span = max(busy, missing + flow.backlog) if overlaps else tile.work + tile.load + flow.backlog
             held = max(0.0, tile.store * (1 - waiting) - tile.last * tile.stages)
             total += (span + held) * times
-            spare = max(0.0, span - missing - backlog)
-            fetched = min(ahead * tile.load, spare)
-            backlog = tile.store * waiting
-        work += tile.work * count
-        memory += (tile.load + tile.store) * count
-    total = fill + (total - fill) * repeats + backlog + latency
-    parts = {space.unit: work * repeats, "ddr": memory * repeats, "fill": fill, "drain": backlog}
-    return total, {name: round(cycles, 1) for name, cycles in parts.items()}
+            flow.spare = max(0.0, span - missing - flow.backlog)
+            fetched = min(ahead * tile.load, flow.spare)
+            flow.backlog = tile.store * waiting
+    return total
 
 
 def _share_of_loads(space: Space, choice: Choice) -> float:

@@ -97,7 +97,7 @@ def search(
             raise
         fusing, tally = False, Tally()
         classes = _classes(graph, device, without, fusing, tally, room)
-    total = max((c.cycles for c in classes), default=0.0)
+    total = _together(classes)
     least = bound(Work.from_attribute({k: v for k, v in graph.work.items() if isinstance(v, int)}), device)
     best = Plan(
         graph.name, device.name, fusing, classes, round(total, 1), round(least.cycles, 1), least.resource,
@@ -109,13 +109,19 @@ def search(
     return _simulated(best, tally.runners_up[: 4 * chosen.effort], simulate)
 
 
+def _together(classes: Sequence[ClassPlan]) -> float:
+    """Cycles of classes of cores side by side: of the slowest, and of device memory for all of them."""
+    moved = sum(phase.parts.get("ddr", 0.0) * phase.runs for part in classes for phase in part.phases)
+    return max([moved if len(classes) > 1 else 0.0, *(part.cycles for part in classes)])
+
+
 def _simulated(best: Plan, others: list[PhasePlan], simulate: Callable[[Plan], float]) -> Plan:
     """The fastest of the plan and its variants by one phase; every variant is listed with its cycles."""
     winner, least = best, simulate(best)
     tried: list[Alternative] = []
     for phase in others:
         classes = tuple(_with_phase(part, phase) for part in best.classes)
-        total = max(part.cycles for part in classes)
+        total = _together(classes)
         variant = replace(best, classes=classes, predicted_cycles=round(total, 1))
         cycles = simulate(variant)
         own = next((p for part in best.classes for p in part.phases if p.name == phase.name), phase)
