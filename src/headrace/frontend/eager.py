@@ -288,6 +288,7 @@ KERNELS = {
     "_thnn_fused_lstm_cell": _lstm_cell,
     "_thnn_fused_gru_cell": _gru_cell,
     "mse_loss": _host_kernel("mse_loss"),
+    "_linalg_check_errors": _host_kernel("_linalg_check_errors"),
 }
 
 

@@ -47,14 +47,15 @@ REDUCTIONS = frozenset(
     all amax amin any argmax argmin max mean min prod sum var var_mean std _softmax _log_softmax
     native_layer_norm native_batch_norm _native_batch_norm_legit_no_training native_group_norm
     _fused_rms_norm _safe_softmax prepare_softmax_online logsumexp cumsum cumprod cummax cummin logcumsumexp
-    sort topk searchsorted bucketize
+    sort topk searchsorted bucketize kthvalue median nanmedian
     """.split()
 )
-CONTRACTIONS = frozenset("mm bmm addmm baddbmm addbmm _int_mm _scaled_mm convolution".split())
+CONTRACTIONS = frozenset("mm bmm addmm baddbmm addbmm _int_mm _scaled_mm convolution _cdist_forward".split())
 INDEXED = frozenset(
     """
     embedding gather index _unsafe_index index_select index_copy index_fill index_put index_put_
-    _unsafe_index_put _unsafe_index_put_ scatter scatter_ scatter_add scatter_reduce select_scatter
+    _unsafe_index_put _unsafe_index_put_ _unsafe_masked_index masked_scatter _embedding_bag
+    _embedding_bag_forward_only scatter scatter_ scatter_add scatter_reduce select_scatter
     slice_scatter diagonal_scatter as_strided_scatter
     """.split()
 )
@@ -63,8 +64,8 @@ MOVEMENT = frozenset(
     alias as_strided cat constant_pad_nd detach diagonal expand flip permute repeat reshape rev roll select
     slice split split_with_sizes squeeze stack t transpose unbind unfold unsqueeze view _unsafe_view
     _reshape_copy lift_fresh view_of broadcast_in_dim upsample_nearest2d avg_pool2d avg_pool3d
-    max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d _adaptive_avg_pool2d
-    _adaptive_avg_pool3d
+    max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d adaptive_max_pool3d
+    _adaptive_avg_pool2d _adaptive_avg_pool3d
     _low_memory_max_pool_with_offsets _low_memory_max_pool_offsets_to_indices
     sym_size sym_stride sym_numel sym_storage_offset set_ resize_ inductor_force_stride_order
     _assert_scalar device_put item _local_scalar_dense
@@ -92,16 +93,20 @@ MOST_SCATTER_STEPS = 2**26
 """Elements times indices of an accumulating scatter that runs natively."""
 
 LIMITS = {
-    "adaptive_max_pool2d": "windows of more than 25 elements",
     "sort": f"rows of more than {LONGEST_SORT} elements",
     "cummax": f"rows of more than {LONGEST_SORT} elements",
     "cummin": f"rows of more than {LONGEST_SORT} elements",
     "logcumsumexp": f"rows of more than {LONGEST_SORT} elements",
     "searchsorted": "with a sorter",
     "_scaled_mm": "scales of blocks, a scale of the result",
+    "kthvalue": f"rows of more than {LONGEST_SORT} elements",
+    "median": f"rows of more than {LONGEST_SORT} elements",
+    "nanmedian": f"rows of more than {LONGEST_SORT} elements",
     "topk": f"rows of more than {LONGEST_SORT} elements",
     "scatter_add": f"elements × indices above {MOST_SCATTER_STEPS}",
     "scatter_reduce": f"elements × indices above {MOST_SCATTER_STEPS}",
+    "_embedding_bag": f"elements × indices above {MOST_SCATTER_STEPS}",
+    "_embedding_bag_forward_only": f"elements × indices above {MOST_SCATTER_STEPS}",
     "index_put": f"accumulating, elements × indices above {MOST_SCATTER_STEPS}; boolean masks",
     "scatter": "with a reduction of scalars",
 }

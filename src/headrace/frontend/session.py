@@ -16,7 +16,9 @@ from headrace.frontend.recording import GraphFacts, Launch, Recording
 from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
 
 FALLBACK_MODES = ("error", "warn", "allow")
-BOOKKEEPING = frozenset({"aten._assert_async", "aten._assert_scalar", "aten._assert_tensor_metadata"})
+BOOKKEEPING = frozenset(
+    {"aten._assert_async", "aten._assert_scalar", "aten._assert_tensor_metadata", "aten._linalg_check_errors"}
+)
 """What the host looks at between kernels: checks of values the device computed; no fallbacks."""
 
 _HINT = 'headrace.set_fallback("warn") runs it on the host and says so'

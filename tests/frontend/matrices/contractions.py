@@ -151,6 +151,28 @@ CASES: dict[str, Case] = {
         ),
         r(1, 2, 9, 8),
     ),
+    "pooling the largest of large parts": quick(
+        lambda x: F.adaptive_max_pool2d(x, (2, 3), return_indices=True), distinct(1, 2, 17, 18)
+    ),
+    "pooling the largest of larger parts": case(
+        lambda x, y, z: (
+            *F.adaptive_max_pool2d(x, (1, 3), return_indices=True),
+            *F.adaptive_max_pool3d(y, (2, 3, 1), return_indices=True),
+            *F.adaptive_max_pool2d(z, (2, 2), return_indices=True),
+            *F.adaptive_max_pool1d(x[0], 2, return_indices=True),
+            F.adaptive_max_pool2d(x, 1),
+        ),
+        r(1, 2, 31, 13),
+        r(2, 5, 6, 7),
+        lambda: torch.randint(0, 3, (1, 1, 13, 15)).float().masked_fill(torch.rand(13, 15) > 0.97, torch.nan),
+    ),
+    "distances": quick(lambda x, y: (torch.cdist(x, y), torch.cdist(x, y, p=1)), r(5, 7), r(4, 7)),
+    "distances of batches": case(
+        lambda x, y: [torch.cdist(x, y, p=p) for p in (0.0, 1.0, 2.0, 3.0, torch.inf)],
+        r(2, 1, 5, 7),
+        r(3, 4, 7),
+    ),
+    "distances of many rows": case(torch.cdist, r(33, 5), r(27, 5), tolerance=2e-4),
     "pooling 1d": case(lambda x: (F.max_pool1d(x, 2), F.avg_pool1d(x, 3)), r(2, 3, 12)),
     "interpolate": case(
         lambda x: (
@@ -175,6 +197,16 @@ CASES: dict[str, Case] = {
     "attention with a mask": case(attend(scale=0.2), *heads(2, 3, 9, 16), r(9, 9)),
     "attention with one query": case(attend(), r(1, 3, 1, 16), r(1, 3, 197, 16), r(1, 3, 197, 16)),
     "attention across": case(attend(), r(1, 3, 5, 16), r(1, 3, 19, 16), r(1, 3, 19, 8)),
+    "attention of a module": quick(
+        lambda x, w, b, v, c: F.multi_head_attention_forward(
+            x, x, x, 16, 4, w, b, None, None, False, 0.0, v, c, training=False
+        ),
+        r(7, 2, 16),
+        r(48, 16, scale=0.3),
+        r(48),
+        r(16, 16, scale=0.3),
+        r(16),
+    ),
     "attention over transposed heads": case(
         lambda x: (
             F.scaled_dot_product_attention(*[x.view(2, 9, 3, 16).transpose(1, 2)] * 3)

@@ -23,7 +23,31 @@ def by_itself(x: Any) -> Any:
 CASES: dict[str, Case] = {
     "embedding": quick(lambda w, i: F.embedding(i, w), r(10, 3), n(10, 2, 4)),
     "embedding of many": case(lambda w, i: F.embedding(i, w) * 2, r(4915, 64, dtype=f16), n(4915, 2, 5)),
-    "embedding_bag": case(lambda w, i: F.embedding(i, w).sum(1), r(10, 8), n(10, 4, 3)),
+    "rows summed": case(lambda w, i: F.embedding(i, w).sum(1), r(10, 8), n(10, 4, 3)),
+    "embedding_bag": quick(lambda w, i: F.embedding_bag(i, w), r(10, 8), n(10, 4, 3)),
+    **{
+        f"embedding_bag {mode} of ragged bags": case(
+            lambda w, i, o, mode=mode: (
+                F.embedding_bag(i, w, o, mode=mode),
+                F.embedding_bag(i, w, o, mode=mode, include_last_offset=True),
+                F.embedding_bag(i, w, o, mode=mode, padding_idx=3),
+            ),
+            r(10, 8),
+            n(10, 12),
+            torch.tensor([0, 4, 4, 12]),
+            is_quick=mode == "max",
+        )
+        for mode in ("sum", "mean", "max")
+    },
+    "embedding_bag weighted": case(
+        lambda w, i, s: F.embedding_bag(i, w, per_sample_weights=s, mode="sum"),
+        r(10, 8),
+        n(10, 4, 3, dtype=i32),
+        r(4, 3),
+    ),
+    "embedding_bag f16": case(
+        lambda w, i: F.embedding_bag(i, w, mode="sum"), r(10, 8, dtype=f16), n(10, 4, 3)
+    ),
     "gather": quick(lambda x, i: (x.gather(1, i), x.t().gather(0, i.t())), r(4, 10), n(10, 4, 3)),
     "gather 3d": case(lambda x, i: x.gather(1, i), r(3, 7, 5), n(7, 3, 4, 5)),
     "gather 4d": case(lambda x, i: x.gather(3, i), r(2, 3, 5, 7), n(7, 2, 3, 5, 9)),
@@ -100,11 +124,14 @@ CASES: dict[str, Case] = {
         lambda x, i, v: x.scatter_add(0, i, v), r(5, 4, dtype=f16), n(5, 8, 4), r(8, 4, dtype=f16)
     ),
     "scatter_add whole": case(lambda x, i, v: x.scatter_add(0, i, v), n(9, 5, 4), n(5, 8, 4), n(9, 8, 4)),
-    "masked_scatter and nonzero": case(
-        lambda x, m: (x.masked_scatter(m, x.flip(0)),),
+    "masked_scatter": quick(
+        lambda x, m, s: (x.masked_scatter(m, x.flip(0)), x.masked_scatter(m[:1], s)),
         r(4, 5),
         n(2, 4, 5, dtype=torch.bool),
-        host=("aten.masked_scatter",),
+        n(9, 20, dtype=torch.float32),
+    ),
+    "masked_scatter of long rows": case(
+        lambda x, m: x.masked_scatter(m, x * 2), r(7, 61), n(2, 7, 61, dtype=torch.bool)
     ),
     "rows of a triangle by itself": quick(lambda x: by_itself(x.tril() % 23), n(9, 7, 2, low=-9)),
     "isin": quick(lambda x: torch.isin(x, torch.tensor([1, 4], device=x.device)), n(9, 4, 5)),

@@ -121,6 +121,29 @@ CASES: dict[str, Case] = {
     "sort NaN": case(
         lambda x: (*x.sort(dim=1, stable=True), *x.sort(dim=1, stable=True, descending=True)), with_nan(3, 9)
     ),
+    **{
+        f"median and kthvalue over {d}": case(
+            lambda x, d=d: (*x.median(d), *x.kthvalue(3, d, keepdim=True), *x.nanmedian(d, keepdim=True)),
+            distinct(5, 6, 7),
+            is_quick=d == 1,
+        )
+        for d in (0, 1, 2)
+    },
+    "median of all": quick(
+        lambda x, y, i: (x.median(), y.nanmedian(), y.median(), i.median()),
+        distinct(4, 5),
+        with_nan(3, 5),
+        n(9, 4, 3),
+    ),
+    "median of rows with NaN": case(
+        lambda x: (*x.median(1), x.nanmedian(1)[0], (x * torch.nan).nanmedian(1)[0]), with_nan(4, 6)
+    ),
+    "median f16": case(lambda x: (x.median(1), x.kthvalue(1, 0)), distinct(5, 67, dtype=f16)),
+    "quantile": case(lambda x: (x.quantile(0.3, 1), x.nanquantile(0.5, 0)), distinct(5, 9)),
+    "median of a long row": case(lambda x: x.median(-1), distinct(1, 1501), host=("aten.median",)),
+    "no dims": quick(
+        lambda x: (*x.sort(0), *x.topk(1, 0), *x.cummax(0), *x.median(0), *x.kthvalue(1, 0), *x.max(0)), r()
+    ),
     "sort a long row": case(lambda x: x.sort(-1), distinct(1, 1500), host=("aten.sort",)),
     "empty sum": case(lambda x: (x.sum(1), x.sum(0), x.prod(1), x.any(1)), r(0, 5)),
     "sum of nothing": quick(lambda x: (x.sum(1), x.sum(), x.prod(1), (x > 0).all(1)), r(5, 0)),

@@ -128,8 +128,8 @@ def index_put_in_place(x: Any, indices: Sequence[Any], values: Any, accumulate: 
     return result if result is NotImplemented else lowering.mutate_to(x, result)
 
 
-def pointwise(like: Any, body: Any) -> Any:
-    """A tensor like another one, computed element by element."""
+def pointwise(like: Any, body: Any, dtype: Any = None) -> Any:
+    """A tensor like another one (or of another type), computed element by element."""
     return ir.Pointwise.create(
-        device=like.get_device(), dtype=like.get_dtype(), inner_fn=body, ranges=list(like.get_size())
+        device=like.get_device(), dtype=dtype or like.get_dtype(), inner_fn=body, ranges=list(like.get_size())
     )

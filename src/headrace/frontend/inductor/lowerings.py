@@ -13,7 +13,7 @@ from torch._inductor import inductor_prims, ir, lowering
 from torch._inductor.virtualized import ops
 from torch.utils._sympy.functions import FloorDiv
 
-from headrace.frontend.inductor import accumulate, pooling, ranks, scans
+from headrace.frontend.inductor import accumulate, adaptive, bags, distances, pooling, ranks, scans
 from headrace.frontend.inductor.convolutions import convolution
 from headrace.frontend.inductor.reductions import Lowering, lowered, reduced, replace_lowerings
 
@@ -40,8 +40,10 @@ def install() -> None:
             aten.bucketize.Tensor: ranks.bucketize,
             aten.avg_pool2d.default: pooling.average(2),
             aten.avg_pool3d.default: pooling.average(3),
-            aten._adaptive_avg_pool2d.default: pooling.adaptive_average(2),
-            aten._adaptive_avg_pool3d.default: pooling.adaptive_average(3),
+            aten._adaptive_avg_pool2d.default: adaptive.average(2),
+            aten._adaptive_avg_pool3d.default: adaptive.average(3),
+            aten.adaptive_max_pool2d.default: adaptive.largest(2),
+            aten.adaptive_max_pool3d.default: adaptive.largest(3),
             aten.glu.default: _gated,
             aten.addbmm.default: _scaled(_summed_bmm),
             aten._int_mm.default: partial(_mm, out_dtype=torch.int32),
@@ -49,6 +51,14 @@ def install() -> None:
             aten.sort.default: ranks.sort,
             aten.sort.stable: ranks.stable_sort,
             aten.topk.default: ranks.topk,
+            aten.kthvalue.default: ranks.kthvalue,
+            aten.median.dim: ranks.median(False),
+            aten.nanmedian.dim: ranks.median(True),
+            aten.median.default: ranks.median_of_all(False),
+            aten.nanmedian.default: ranks.median_of_all(True),
+            aten._embedding_bag.default: bags.embedding_bag,
+            aten._embedding_bag_forward_only.default: bags.embedding_bag,
+            aten._cdist_forward.default: distances.distances,
             aten.scatter_add.default: accumulate.scatter_add,
             aten.scatter_reduce.two: accumulate.scatter_reduce,
             aten.index_put.default: accumulate.index_put,

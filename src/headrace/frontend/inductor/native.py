@@ -31,6 +31,10 @@ class LeaveToHost(Exception):
         self.choices, self.reason = choices, reason
 
 
+SORTS = {"sort": 1, "topk": 2, "kthvalue": 2, "median": 1, "nanmedian": 1}
+SCANS = {"cummax": 1, "cummin": 1, "logcumsumexp": 1}
+"""Operators that compare all elements of a row with all, and which of their operands names the dim."""
+
 _left_to_host: ContextVar[dict[str, str]] = ContextVar("left_to_host")
 """FX nodes (by name) to leave to the host while this graph is compiled, and why."""
 
@@ -107,27 +111,35 @@ def _name(node: torch.fx.Node) -> str:
 def _too_large(name: str, node: torch.fx.Node) -> str | None:
     """Why the work of an operator that compares all with all is left to the host."""
     values = [arg.meta["val"] for arg in node.args if isinstance(arg, torch.fx.Node) and "val" in arg.meta]
-    if name in ("sort", "topk") and values and values[0].dim():
-        given = {"sort": 1, "topk": 2}[name]
-        dim = node.kwargs.get("dim", node.args[given] if len(node.args) > given else -1)
-        if "stable" in node.kwargs or node.target is torch.ops.aten.sort.stable:
-            dim = node.kwargs.get("dim", -1)
-        n = values[0].shape[dim]
-        return f"sorts {n} elements, more than {LONGEST_SORT}" if n > LONGEST_SORT else None
-    if name in ("cummax", "cummin", "logcumsumexp") and values and values[0].dim():
-        n = values[0].shape[node.args[1]]
-        return f"scans {n} elements, more than {LONGEST_SORT}" if n > LONGEST_SORT else None
-    accumulates = name in ("index_put", "index_put_", "_unsafe_index_put", "_unsafe_index_put_") and _flag(
-        node, 3
-    )
-    if accumulates or name in ("scatter_add", "scatter_reduce"):
-        if accumulates:
-            indices = [arg.meta["val"] for arg in node.args[1] if arg is not None]
-            count = math.prod(torch.broadcast_shapes(*[i.shape for i in indices]))
-        else:
-            count = values[1].shape[node.args[1]] if values[1].dim() else 1
-        if values[0].numel() * count > MOST_SCATTER_STEPS:
-            return f"accumulates {count} rows into a tensor of {values[0].numel()} elements"
+    if (name in SORTS or name in SCANS) and values and values[0].dim():
+        n = _row_length(name, node, values[0])
+        what = "scans" if name in SCANS else "sorts"
+        return f"{what} {n} elements, more than {LONGEST_SORT}" if n > LONGEST_SORT else None
+    steps = _scatter_steps(name, node, values)
+    if steps and math.prod(steps) > MOST_SCATTER_STEPS:
+        return f"accumulates {steps[0]} rows into a tensor of {steps[1]} elements"
+    return None
+
+
+def _row_length(name: str, node: torch.fx.Node, x: Any) -> Any:
+    """The elements that are compared with each other."""
+    if node.target._schema.overload_name == "" and name in ("median", "nanmedian"):  # type: ignore[union-attr]
+        return x.numel()
+    given = (SORTS | SCANS)[name]
+    if node.target is torch.ops.aten.sort.stable:
+        given = len(node.args)  # by keyword only
+    return x.shape[node.kwargs.get("dim", node.args[given] if len(node.args) > given else -1)]
+
+
+def _scatter_steps(name: str, node: torch.fx.Node, values: Sequence[Any]) -> tuple[Any, Any] | None:
+    """(rows, elements of the result) of an operator that tries every row at every element."""
+    if name in ("index_put", "index_put_", "_unsafe_index_put", "_unsafe_index_put_") and _flag(node, 3):
+        indices = [arg.meta["val"] for arg in node.args[1] if arg is not None]  # type: ignore[union-attr]
+        return math.prod(torch.broadcast_shapes(*[i.shape for i in indices])), values[0].numel()
+    if name in ("scatter_add", "scatter_reduce"):
+        return (values[1].shape[node.args[1]] if values[1].dim() else 1), values[0].numel()
+    if name in ("_embedding_bag", "_embedding_bag_forward_only"):
+        return values[1].numel(), _values(node)[0].numel()
     return None
 
 

@@ -10,9 +10,9 @@ import torch
 from torch._inductor import ir
 from torch._inductor.lowering import pooling_size
 from torch._inductor.virtualized import ops
-from torch.utils._sympy.functions import FloorDiv, Max, Min
+from torch.utils._sympy.functions import Max, Min
 
-from headrace.frontend.inductor.reductions import Lowering, is_static, lowered, position, realized, reduced
+from headrace.frontend.inductor.reductions import Lowering, is_static, lowered, realized, reduced
 
 aten = torch.ops.aten
 
@@ -48,70 +48,12 @@ def average(rank: int) -> Lowering:
                 _counted(int(n), *facts)
                 for n, *facts in zip(space, window, stride, padding, reach, places, strict=True)
             ]
-        return _divided(total, divisors, rank, x.get_dtype())
+        return divided(total, divisors, rank, x.get_dtype())
 
     return lower
 
 
-def adaptive_average(rank: int) -> Lowering:
-    """The lowering of _adaptive_avg_pool2d (`rank` 2) or 3d: place i of m covers the elements of n from
-    ⌊i n / m⌋ to ⌈(i + 1) n / m⌉; NotImplemented where Inductor unrolls the window, and for integers.
-    """
-
-    def lower(x: Any, places: Sequence[int]) -> Any:
-        space = x.get_size()[-rank:]
-        if not is_static(*space) or 0 in space or not x.get_dtype().is_floating_point:
-            return NotImplemented
-        shares = [_shares(int(n), m) for n, m in zip(space, places, strict=True)]
-        window = [_longest(share, m) for share, m in zip(shares, places, strict=True)]
-        if rank == 2 and math.prod(window) <= MOST_UNROLLED:
-            return NotImplemented
-        load = realized(x).make_loader()
-
-        def body(index: Sequence[Any], inner: Sequence[Any]) -> Any:
-            at, is_inside = [], None
-            for place, offset, share, n, m in zip(index[-rank:], inner, shares, space, places, strict=True):
-                start, end = share(place)
-                at.append(start + offset)
-                if n % m:
-                    fits = ops.lt(position(at[-1]), position(end))
-                    is_inside = fits if is_inside is None else ops.and_(is_inside, fits)
-
-            def loaded() -> Any:
-                return ops.to_dtype(load([*index[:-rank], *at]), torch.float32)
-
-            return loaded() if is_inside is None else ops.masked(is_inside, loaded, 0.0)
-
-        total = reduced("sum", x, body, [*x.get_size()[:-rank], *places], window, torch.float32)
-        divisors = [
-            n // m if n % m == 0 else _length(s) for s, n, m in zip(shares, space, places, strict=True)
-        ]
-        return _divided(total, divisors, rank, x.get_dtype())
-
-    return lower
-
-
-def _shares(n: int, places: int) -> Lowering:
-    """The function from a place to (first element, end) of its share of n elements."""
-
-    def share(place: Any) -> tuple[Any, Any]:
-        if n % places == 0:
-            return place * (n // places), (place + 1) * (n // places)
-        return FloorDiv(place * n, places), FloorDiv(place * n + n + places - 1, places)
-
-    return share
-
-
-def _length(share: Lowering) -> Lowering:
-    """The function from a place to the number of elements of its share."""
-    return lambda place: share(place)[1] - share(place)[0]
-
-
-def _longest(share: Lowering, places: int) -> int:
-    return max(int(_length(share)(place)) for place in range(places))
-
-
-def _divided(total: Any, divisors: Sequence[Any], rank: int, dtype: Any) -> Any:
+def divided(total: Any, divisors: Sequence[Any], rank: int, dtype: Any) -> Any:
     """The sums by the product of the divisors, which are numbers or functions of the place along a dim."""
     load = total.make_loader()
 

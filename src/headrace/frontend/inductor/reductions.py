@@ -13,6 +13,8 @@ from torch._inductor.virtualized import ops
 
 from headrace.frontend.memory import NAME
 
+aten = torch.ops.aten
+
 Lowering = Callable[..., Any]
 
 
@@ -62,6 +64,12 @@ def reduced(
 def lowered(overload: Any, *args: Any, **keywords: Any) -> Any:
     """The result of another operator's lowering."""
     return lowering.lowerings[overload](*args, **keywords)
+
+
+def alone(x: Any) -> tuple[Any, Any]:
+    """(value, index) of the only element of a tensor without dims, as sorts and medians give them."""
+    place = lowered(aten.full.default, [], 0, dtype=torch.int64, device=x.get_device())
+    return lowered(aten.clone.default, x), place
 
 
 def position(index: Any) -> Any:

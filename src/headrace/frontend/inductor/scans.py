@@ -11,7 +11,15 @@ from torch._inductor import lowering
 from torch._inductor.virtualized import ops
 
 from headrace.frontend.inductor.accumulate import pointwise
-from headrace.frontend.inductor.reductions import Lowering, is_static, lowered, position, realized, reduced
+from headrace.frontend.inductor.reductions import (
+    Lowering,
+    alone,
+    is_static,
+    lowered,
+    position,
+    realized,
+    reduced,
+)
 
 aten = torch.ops.aten
 
@@ -40,7 +48,7 @@ def running_extreme(kind: str) -> Lowering:
     def lower(x: Any, dim: int) -> Any:
         size, dtype = x.get_size(), x.get_dtype()
         if not size:
-            return x, lowered(aten.full_like.default, x, 0, dtype=torch.int64)
+            return alone(x)
         dim %= len(size)
         load = realized(x).make_loader()
         values = realized(

@@ -47,8 +47,8 @@ class Scheduling(BaseScheduling):  # type: ignore[misc]
 
     @classmethod
     def get_backend_features(cls, device: Any) -> Any:
-        """Reductions are never split; scans, sorts and foreach are left to the host."""
-        return OrderedSet([BackendFeature.REDUCE_TO_SINGLE_ELEMENT])
+        """Reductions are never split; Inductor's own scans, sorts and foreach are not asked for."""
+        return OrderedSet([BackendFeature.REDUCE_TO_SINGLE_ELEMENT, BackendFeature.MASKED_SCATTER_WITH_INDEX])
 
     def group_fn(self, sizes: Any) -> Any:
         """(elements, reduced elements): Inductor multiplies the two for every device but the CPU."""
