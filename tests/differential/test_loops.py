@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from benchmarks.kernels.text import Text, tensor
 
+from headrace import ktir
 from headrace.runtime.kernel import Kernel
 from tests.differential.test_kernels import compare
 
@@ -37,3 +38,40 @@ def test_a_recurrence_runs_as_often_as_its_tile_says(
     device: str, cores: int, rows: int, columns: int
 ) -> None:
     compare(Kernel(recurrence(cores, rows, columns)), device, is_checked=True)
+
+
+def online_attention(queries: int, keys: int, block: int, is_causal: bool) -> Kernel:
+    """y = softmax(q k^T) v with a largest score, a sum and a result carried from block to block of keys."""
+    depth = 8
+    with ktir.kernel("online") as k:
+        q = k.argument("q", (queries, depth), "f16")[:, :].load()
+        key_view, value_view = (k.argument(name, (keys, depth), "f16") for name in "kv")
+        y = k.argument("y", (queries, depth), "f32")
+        start = {
+            "top": k.full((queries, 1), -1e30, "f32"),
+            "total": k.zeros((queries, 1), "f32"),
+            "mix": k.zeros((queries, depth), "f32"),
+        }
+        with k.loop(0, keys, block, **start) as loop:
+            at = loop.index
+            scores = q @ key_view[at : at + block, :].load().T
+            if is_causal:
+                rows = k.arange(queries, "i32").reshape(queries, 1)
+                columns = (k.arange(block, "i32") + k.number(at, "i32")).reshape(1, block)
+                scores = ktir.where(rows >= columns, scores, -1e30)
+            top = ktir.maximum(loop.top, scores.max(axis=1, keepdims=True))
+            shrunk, powers = ktir.exp(loop.top - top), ktir.exp(scores - top)
+            loop.total = loop.total * shrunk + powers.sum(axis=1, keepdims=True)
+            loop.mix = loop.mix * shrunk + powers.cast("f16") @ value_view[at : at + block, :].load()
+            loop.top = top
+        y[:, :] = loop.mix / loop.total
+    return k.kernel
+
+
+@pytest.mark.parametrize("device", ["spyre-1core", "tiny", "sample"])
+@pytest.mark.parametrize("block", [1, 2, 3])
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_what_a_phase_computes_again_is_made_of_what_the_loop_carried_into_the_iteration(
+    device: str, block: int, is_causal: bool
+) -> None:
+    compare(online_attention(4, 6, block, is_causal), device, is_checked=True)

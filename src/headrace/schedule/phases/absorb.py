@@ -28,7 +28,7 @@ BUDGET = 24
 @dataclass(frozen=True)
 class Known:
     """What is known of the values: their tensors, who computes them, which have storage, which may be read
-    late.
+    late, and whether the first of two is still what it was when the second was computed from it.
     """
 
     values: dict[str, Value]
@@ -36,6 +36,7 @@ class Known:
     stored: frozenset[str]
     is_readable: Callable[[str], bool]
     fresh: Callable[[str], str]
+    is_unchanged: Callable[[str, str], bool] = lambda value, made: True
 
 
 def absorbed(group: Group, known: Known) -> Group:
@@ -86,9 +87,9 @@ def _is_cheap_input(wanted: Access, access: Access, known: Known) -> bool:
 
 
 def _clone(producer: Compute, access: Access, group: Group, known: Known) -> Compute | None:
-    if not is_pointwise(producer):
-        return None
     out = producer.outs[0]
+    if not is_pointwise(producer) or not all(known.is_unchanged(a.value, out.value) for a in producer.ins):
+        return None
     names: dict[str, str] = {}
     extents = {d.name: d.extent for d in producer.dims}
     if not unified(access.axes, out.axes, group.extents, extents, names) or len(names) < len(producer.dims):

@@ -18,6 +18,7 @@ from headrace.schedule.phases.overwrite import overwriting, readers
 from headrace.schedule.phases.pairs import paired
 from headrace.schedule.phases.statements import Block, regular
 from headrace.schedule.phases.strips import Strips, in_strips
+from headrace.schedule.phases.writes import Writes
 from headrace.schedule.ring import apart_entry
 
 
@@ -86,15 +87,18 @@ def _recomputing(
         del producers[several]
     written: list[Store] = []
     made: list[Group] = []
-    for group in groups:
+    writes = Writes.of(groups, names)
+    for number, group in enumerate(groups):
 
         def is_readable(value: str, written: list[Store] = written) -> bool:
             load = scope.load(value)
             return load is None or not any(overlap(load, s, scope) for s in written)
 
-        known = Known(
-            names.values, producers, stored, is_readable, lambda v: names.fresh(v, names.values[v]).name
-        )
+        def is_unchanged(value: str, made: str, number: int = number) -> bool:
+            return writes.is_unchanged(value, made, number)
+
+        fresh = lambda v: names.fresh(v, names.values[v]).name  # noqa: E731
+        known = Known(names.values, producers, stored, is_readable, fresh, is_unchanged)
         made.append(group if scope.apart & group.produced.keys() else absorbed(group, known))
         written += [s for v in group.produced for s in stores.get(v, ())]
     carried = {c.inner for i in items for c in _carried(i)}
