@@ -73,29 +73,28 @@ def single_pass(shape: Shape, resident: tuple[Operand, ...]) -> tuple[Pass, ...]
 
 
 def row_passes(shape: Shape, lane: str, resident: tuple[Operand, ...]) -> tuple[Pass, ...]:
-    """Return the passes of a long row: one for each level of reductions, one more if vectors leave the
-    step.
+    """Return the passes of a long row: one for each reduction, those first that need none before them, and
+    one more if vectors leave the step.
+
+    A row is not held while a reduction takes it, so no second one may follow in the same pass.
     """
     computes = shape.group.computes
     level = levels(shape)
     vector = [covers(c, shape, lane) for c in computes]
     leaving = {o.value for o in shape.outputs}
-    by_level: dict[int, list[int]] = {}
-    for c, compute in enumerate(computes):
-        if any(d.kind == "reduction" for d in compute.dims):
-            by_level.setdefault(level[c], []).append(c)
+    reductions = sorted((c for c, k in enumerate(computes) if _reduces(k)), key=lambda c: level[c])
     last = [c for c, k in enumerate(computes) if vector[c] and _leaves(k, leaving)]
-    targets = [by_level[k] for k in sorted(by_level)]
-    if last and by_level and max(level[c] for c in last) <= max(by_level):
-        targets[-1] = [*targets[-1], *last]
+    targets = [(level[c], [c]) for c in reductions]
+    if last and reductions and max(level[c] for c in last) <= targets[-1][0]:
+        targets[-1] = (targets[-1][0], [*targets[-1][1], *last])
     elif last:
-        targets.append(last)
+        targets.append((level[reductions[-1]] + 1 if reductions else 0, last))
     passes: list[Pass] = []
     done: set[int] = set()
     received: set[Operand] = set(resident)
-    for number, wanted in enumerate(targets):
+    for number, (depth, wanted) in enumerate(targets):
         needed = _needed(shape, wanted, vector, done)
-        scalars = [c for c in range(len(computes)) if not vector[c] and c not in done and level[c] <= number]
+        scalars = [c for c in range(len(computes)) if not vector[c] and c not in done and level[c] <= depth]
         chosen = sorted({*needed, *(_needed(shape, scalars, vector, done) if number else [])})
         if number == len(targets) - 1:
             chosen = sorted(

@@ -23,6 +23,7 @@ from headrace.schedule.search.vector import (
     read_once,
     run_of,
     shorter,
+    whole_vectors,
 )
 from headrace.schedule.units import units
 
@@ -65,11 +66,15 @@ def _lane(shape: Shape) -> str:
 
 
 def _step(shape: Shape, lane: str, device: Device) -> int:
+    """Lanes of an accumulator: the registers hold all of them beside a row, or beside what is added to all of
+    them but one, in whole vectors if they hold one.
+    """
     unit = device.unit(units(device).vector)
     sums = sum(4 for c in shape.group.computes for o in c.outs if o.combiner is not None)
-    each = sums + sum(itemsize(o.dtype) for o in shape.inputs if has_lane(o, lane))
+    rows = sum(itemsize(o.dtype) for o in shape.inputs if has_lane(o, lane))
+    most = (unit.registers_bytes or 8192) // max(sums + rows, 2 * sums - 4)
     grain = max((unit.lanes.get(o.dtype, 1) for o in shape.inputs), default=1)
-    most = max(grain, (unit.registers_bytes or 8192) // each // grain * grain)
+    most, grain = whole_vectors(most, grain)
     extent = shape.extents[lane]
     return extent if extent <= most else even_step(extent, most, grain)
 

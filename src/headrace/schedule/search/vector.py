@@ -79,9 +79,18 @@ def step_size(shape: Shape, lane: str, device: Device) -> int:
     grain = max([grain, *(unit.lanes.get(o.dtype, 1) for o in shape.inputs)])
     each = sum(itemsize(o.dtype) for o in (*shape.inputs, *shape.outputs) if has_lane(o, lane)) or 1
     room = unit.registers_bytes or 16384
-    most = max(grain, room // each // grain * grain)
+    most, grain = whole_vectors(room // each, grain)
     most = min(most, message_lanes(shape.group.computes, device, unit.kind) or most)
     return extent if extent <= most else even_step(extent, most, grain)
+
+
+def whole_vectors(most: int, grain: int) -> tuple[int, int]:
+    """Return the largest multiple of the grain not above `most` lanes, and the grain: halved until `most`
+    holds one.
+    """
+    while grain > most and grain > 1:
+        grain //= 2
+    return max(grain, most // grain * grain), grain
 
 
 def even_step(extent: int, most: int, grain: int) -> int:

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from headrace.ir.affine import canonical
-from headrace.numbers.dtypes import is_float, numpy_dtype
+from headrace.numbers.dtypes import is_float, itemsize, numpy_dtype
 from headrace.schedule.lower.emit.ops import (
     affine_map,
     attribute,
@@ -30,6 +30,9 @@ Shape = tuple[int, ...]
 ONE_LANE: Shape = (1,)
 LANE_TYPE = "i32"
 """Lane numbers and other index values inside a step."""
+
+KEPT_PART = 4
+"""One part in so many of the registers may hold lane numbers while rows pass."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,15 @@ Value = Lanes | Fixed | Coordinate
 
 
 class Vectors:
-    """Emits vector ops into a unit program; constants and lane numbers are made once, before its loops."""
+    """Emits vector ops into a unit program; constants are made once, before its loops, and so are lane
+    numbers of which a part of the registers holds all. Longer ones are made where they are used.
+    """
 
     def __init__(self, program: ProgramValues) -> None:
         self.program = program
         self._made: dict[object, SSAValue] = {}
+        registers = program.function.device.unit(program.kind).registers_bytes
+        self._kept_lanes = (registers or 1 << 60) // (KEPT_PART * itemsize(LANE_TYPE))
 
     def op(
         self,
@@ -145,14 +152,16 @@ class Vectors:
 
     def iota(self, extent: int) -> Lanes:
         """Return 0, 1, 2, ...: the running sum of ones, less one."""
-        key = ("iota", extent)
+        key, shape = ("iota", extent), (extent,)
         found = self._made.get(key)
         if found is None:
-            shape = (extent,)
+            is_kept = extent <= self._kept_lanes
             ones = self.constant(1, LANE_TYPE, shape)
-            total = self.scan("add", ones, is_invariant=True)
-            found = self._made[key] = self.binary("sub", total, ones, is_invariant=True).ssa
-        return Lanes(found, (extent,), LANE_TYPE)
+            total = self.scan("add", ones, is_invariant=is_kept)
+            found = self.binary("sub", total, ones, is_invariant=is_kept).ssa
+            if is_kept:
+                self._made[key] = found
+        return Lanes(found, shape, LANE_TYPE)
 
     # -- ops -----------------------------------------------------------------------------------------------
 
