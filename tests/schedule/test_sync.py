@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 import pytest
 
 from headrace.arch.device import Link
 from headrace.schedule.lower.index import ONE, ZERO, Expr, Var, combine
-from headrace.schedule.lower.order.conflicts import signals
+from headrace.schedule.lower.order.conflicts import Aliases, signals
 from headrace.schedule.lower.order.placement import Step, place
 from headrace.schedule.lower.tree import Block, Buffer, Loop, Memory, Place, Slot, Stage, Transfer
 from headrace.schedule.signals import Edge, Pair
@@ -54,8 +54,22 @@ def mod(expr: Expr, copies: int) -> Expr:
     return combine("mod", expr, Expr(copies))
 
 
-def edges(block: Block, *links: Link) -> tuple[Edge, ...]:
-    return signals(block, Machine(links=links))  # type: ignore[arg-type]
+def edges(block: Block, *links: Link, aliases: Aliases = frozenset()) -> tuple[Edge, ...]:
+    return signals(block, Machine(links=links), aliases)  # type: ignore[arg-type]
+
+
+def buffers_of(block: Block) -> set[Buffer]:
+    found: set[Buffer] = set()
+    for item in block:
+        if isinstance(item, Loop):
+            found |= buffers_of(item.body)
+        elif isinstance(item, Stage):
+            (node,) = item.body
+            assert isinstance(node, Transfer)
+            box = node.target if isinstance(node.target, Place) else node.source
+            assert isinstance(box, Place) and box.memory.buffer is not None
+            found.add(box.memory.buffer)
+    return found
 
 
 def test_a_rotating_buffer_gives_as_many_credits_as_copies() -> None:
@@ -249,6 +263,45 @@ def test_any_tiles_apart_from_their_loop_run_ordered_and_to_their_end(seed: int)
     assert passing
 
 
+def test_credits_pass_to_the_next_loop_beside_signals_before_the_first_and_after_the_next() -> None:
+    once = streams((0,), (1,), "once")
+    block = (*once, loop("t", 4, *streams((0,), (3,))), loop("t", 5, *streams((0,), (3,), "r")))
+    aliases = frozenset({frozenset({b for b in buffers_of(block) if b.name in ("once0", "s0")})})
+    placed = place(edges(block, aliases=aliases), "P")
+    assert placed.before[2,] == [Step("wait", Pair("C", "P"), 1, "full")]
+    assert not placed.before[3,]
+
+
+def test_what_a_loop_between_has_proved_is_not_signalled_again() -> None:
+    """P writes over what C reads before the loop only after it, where C has long come by."""
+    first, last = streams((0,), (1,), "a"), streams((0,), (1,), "z")
+    pair = frozenset({next(iter(buffers_of(first))), next(iter(buffers_of(last)))})
+    for trips, is_proved in ((2, False), (3, False), (4, True)):
+        block = (*first, loop("t", trips, *streams((0,), (3,))), *last)
+        back = [e for e in edges(block, aliases=frozenset({pair})) if e.pair == Pair("C", "P")]
+        assert [e.credits for e in back if not e.credits] == ([] if is_proved else [0])
+        check(block, aliases=frozenset({pair}))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_sequence_whose_buffers_share_bytes_runs_ordered_and_to_its_end(seed: int) -> None:
+    rng = random.Random(seed)
+    items: list[Stage | Loop] = []
+    by_item: list[set[Buffer]] = []
+    for number in range(rng.randint(2, 6)):
+        counts = tuple(rng.choice((0, 0, 2, 3, 5)) for _ in range(rng.randint(1, 3)))
+        copies = tuple(rng.randint(1, 4) for _ in counts)
+        made = streams(counts, copies, f"s{number}")
+        if rng.random() < 0.6:
+            made = (loop("t", rng.randint(1, 6), *made),)
+        else:  # no loop around: copies rotate within each place only
+            made = tuple(m for m in streams((0,), (1,), f"s{number}"))
+        items += made
+        by_item.append(buffers_of(made))
+    pairs = [frozenset((a, b)) for one, two in combinations(by_item, 2) for a, b in product(one, two)]
+    check(tuple(items), aliases=frozenset(rng.sample(pairs, min(len(pairs), rng.randint(1, 4)))))
+
+
 def test_disjoint_boxes_need_no_signal() -> None:
     x = Buffer("x", "f16", (8,))
     assert edges((touch("P", x, ZERO, ZERO, 4, True), touch("C", x, ZERO, Expr(4), 4, False))) == ()
@@ -305,9 +358,10 @@ def program(block: Block, found: tuple[Edge, ...], unit: str, copies: dict[str, 
     return events
 
 
-def check(block: Block, *links: Link) -> None:
+def check(block: Block, *links: Link, aliases: Aliases = frozenset()) -> None:
     """Run all programs together with vector clocks; also compare the label order of every pair."""
-    found = edges(block, *links)
+    found = edges(block, *links, aliases=aliases)
+    shared = {frozenset(b.name for b in pair) for pair in aliases}
     units = sorted({s for e in found for s in (e.pair.sender, e.pair.receiver)} | {"P", "Q", "R"})
     programs = {u: program(block, found, u, {}) for u in units}
     clock = {u: dict.fromkeys(units, 0) for u in units}
@@ -335,7 +389,8 @@ def check(block: Block, *links: Link) -> None:
     assert all(at[u] == len(programs[u]) for u in units), "deadlock"
     assert not any(pending.values()), "left-over signals"
     for (u, time, kind, what, seen), (v, late, other, where, known) in combinations(log, 2):
-        if u != v and "write" in (kind, other) and what & where:
+        names = {frozenset((a[0], b[0])) for a, b in product(what, where)} if shared else set()  # type: ignore[index]
+        if u != v and "write" in (kind, other) and (what & where or names & shared):
             assert known[u] >= time or seen[v] >= late, ("unordered", u, v, what & where)
 
 

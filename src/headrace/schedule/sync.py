@@ -120,6 +120,8 @@ def _own(
         return _Found(home=stream)
     passed = _passed(block, [c for c in across if places[c] in forward], children)
     settled = {p for p in forward for before, after in passed if p[0] < after and p[1] > before}
+    proofs = [position for position, child in children.items() if _is_proof(child, depth)]
+    settled |= {(i, j) for i, j in forward if any(i < m < j for m in proofs)}
     kept = _reduce(forward - settled, anchors)
     found = _Found([Edge(pair, block, i, j) for i, j in kept])
     for position, child in children.items():
@@ -173,6 +175,14 @@ def _loop(child: _Found, depth: int) -> Repeated | None:
         body = (Repeated(home.block[level], count, body),)
     (loop,) = body
     return loop if isinstance(loop, Repeated) else None
+
+
+def _is_proof(child: _Found, depth: int) -> bool:
+    """Whether a receiver past a loop knows that the sender has begun it: it has waited there for more signals
+    than were granted.
+    """
+    made = _loop(child, depth)
+    return made is not None and made.count > child.credits
 
 
 def _handed(edges: Sequence[Edge], position: int, passed: Mapping[tuple[int, int], Pass]) -> list[Edge]:

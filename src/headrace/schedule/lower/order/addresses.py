@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from headrace.arch.device import Device
@@ -11,6 +13,7 @@ from headrace.schedule.buffers import Lifetime, ScratchpadFull, live_peak, pack
 from headrace.schedule.lower.index import Var, variables
 from headrace.schedule.lower.order.accesses import Access, accesses
 from headrace.schedule.lower.tree import Block, Buffer, Function, Loop, Stage
+from headrace.schedule.units import units
 
 Touches = dict[Buffer, list[Access]]
 
@@ -22,8 +25,7 @@ def assign(function: Function, device: Device) -> dict[str, int]:
     """Return the byte address of every buffer that is used; ScratchpadFull if they do not fit."""
     memory = device.memory("ct_local")
     touched = _touches(function)
-    for lives in (_always, _by_phase, _by_step):
-        lifetimes = lives(function, touched)
+    for lifetimes in _lifetimes(function, touched, units(device).loader):
         placed = pack(lifetimes, memory.size_bytes, memory.align_bytes, memory.reserved)
         if placed is not None:
             return placed
@@ -57,12 +59,46 @@ def _touches(function: Function) -> Touches:
     return found
 
 
-def _always(function: Function, touches: Touches) -> list[Lifetime]:
-    """Every buffer has bytes of its own, so that phases overlap as far as their data allow."""
-    return [Lifetime(buffer.name, buffer.bytes, 0, 0) for buffer in touches]
+def _lifetimes(function: Function, touches: Touches, loader: str) -> Iterator[list[Lifetime]]:
+    """The lifetimes to try, those that let most happen at once first."""
+    loaded = {b.name for b, listed in touches.items() if any(a.unit == loader and a.is_write for a in listed)}
+    by_item = _by_item(function, touches)
+    by_phase = _by_phase(by_item)
+    yield [replace(life, first=0, last=0) for life in by_item]
+    for lives in (by_phase, by_item):
+        yield _ahead(lives, loaded)
+        yield lives
+    yield _by_step(function, touches)
 
 
-def _by_phase(function: Function, touches: Touches) -> list[Lifetime]:
+def _ahead(lives: Sequence[Lifetime], loaded: Container[str]) -> list[Lifetime]:
+    """The lifetimes with those of `loaded` buffers begun while the loaded ones before them still live: the
+    first loads of a phase then need not wait until the phase before has done its last computation.
+    """
+    ends = sorted({life.last for life in lives if life.name in loaded})
+    found = []
+    for life in lives:
+        before = bisect_left(ends, life.first)
+        found.append(replace(life, first=ends[before - 1]) if life.name in loaded and before else life)
+    return found
+
+
+def _by_phase(lives: Sequence[Lifetime]) -> list[Lifetime]:
+    """The lifetimes, each as long as all it is joined to by lifetimes that overlap: nothing a phase uses
+    shares bytes within it.
+    """
+    spans: list[list[int]] = []
+    for life in sorted(lives, key=lambda life: life.first):
+        if spans and life.first <= spans[-1][1]:
+            spans[-1][1] = max(spans[-1][1], life.last)
+        else:
+            spans.append([life.first, life.last])
+    starts = [first for first, _ in spans]
+    around = [spans[bisect_right(starts, life.first) - 1] for life in lives]
+    return [replace(life, first=a, last=z) for life, (a, z) in zip(lives, around, strict=True)]
+
+
+def _by_item(function: Function, touches: Touches) -> list[Lifetime]:
     """A buffer lives through the whole top-level items that touch it: nothing inside a loop or a pipeline
     shares bytes.
     """
