@@ -16,10 +16,14 @@ from headrace.schedule.phases.items import flat_groups
 from headrace.schedule.phases.shape import shape
 from headrace.schedule.replay import class_outline
 from headrace.schedule.search import search
+from headrace.schedule.search.search import Defaults
 from tests.schedule import tilegraphs
 from tests.schedule.on_machine import run
 from tests.schedule.test_build_vector import execute, random
 from tests.schedule.tilegraphs import Kernel
+
+APART = Defaults(without=frozenset({"fusion"}))
+"""Nothing is laid out before a contraction: its places are a loop."""
 
 
 @pytest.mark.parametrize("name, grid", [("spyre", (2, 2)), ("tiny", (1, 2)), ("sample", (2, 1))])
@@ -178,7 +182,7 @@ def windowed(rows, columns, places, k):
 )
 def test_a_sum_over_places_and_products_is_right_with_and_without_a_tail(name, places, tile):
     graph, arrays, want = windowed(6, 40, places, 8)
-    plan = search(graph, device(name))
+    plan = search(graph, device(name), APART)
     (part,) = plan.classes
     phase = replace(part.phases[0], copies={"in": 2, "out": 1})
     (depth,) = (d for d in phase.tile if d.startswith("k"))
@@ -190,5 +194,5 @@ def test_a_sum_over_places_and_products_is_right_with_and_without_a_tail(name, p
 def test_a_program_is_not_longer_for_more_places_of_a_window():
     chip = device("spyre")
     graphs = [windowed(6, 40, places, 3)[0] for places in (20, 90)]
-    few, many = (print_module(build(g, search(g, chip), chip)).count("\n") for g in graphs)
+    few, many = (print_module(build(g, search(g, chip, APART), chip)).count("\n") for g in graphs)
     assert many == few

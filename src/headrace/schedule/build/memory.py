@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from xdsl.dialects.builtin import AffineSetAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineSetAttr
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineDimExpr, AffineSet
 
@@ -195,6 +195,9 @@ class Memory:
         total = self.home_elements[operand.storage.name]
         dims = list(operand.surface.dims)
         strides = [operand.surface.stride(d) for d in dims]
+        pairs = zip(strides, strides[1:], dims[1:], strict=False)
+        if any(outer % inner or outer < inner * extents[d] for outer, inner, d in pairs):
+            return self._windows(operand, extents)
         found = digits(operand.surface.base, strides)
         ranked: list[str | None] = [*dims]
         if not strides or strides[-1] != 1:
@@ -204,6 +207,30 @@ class Memory:
         sizes = [total // strides[0], *(a // b for a, b in zip(strides, strides[1:], strict=False))]
         memory = self._reshaped(operand.storage.name, operand.dtype, tuple(sizes))
         return Buffered(memory, tuple(ranked), tuple(self.number(d) for d in found))
+
+    def _windows(self, operand: Operand, extents: Mapping[str, int]) -> Buffered:
+        """A whole value in the scratchpad, seen by dims that overlap."""
+        dims = operand.surface.dims
+        sizes = tuple(extents[d] for d in dims)
+        strides = tuple(operand.surface.stride(d) for d in dims)
+        memory = self._reshaped(
+            operand.storage.name, operand.dtype, (self.home_elements[operand.storage.name],)
+        )
+        start = self.number(operand.surface.base)
+        known = None if start.terms else start.const
+        properties = {
+            "static_offsets": mlir.dense([DYNAMIC_INDEX if known is None else known]),
+            "static_sizes": mlir.dense(sizes),
+            "static_strides": mlir.dense(strides),
+        }
+        made = mlir.op("memref.reinterpret_cast").build(
+            operands=[memory, [self.emit.value(start)] if start.terms else [], [], []],
+            properties=properties,
+            result_types=[
+                mlir.windows(sizes, strides, start.const if not start.terms else None, operand.dtype)
+            ],
+        )
+        return Buffered(self.emit.add(made), dims, (Index(0),) * len(dims))
 
     home_elements: dict[str, int] = field(default_factory=dict)
 

@@ -54,6 +54,13 @@ def view(shape: tuple[int, ...], strides: tuple[int, ...], dtype: str) -> Any:
 
 
 @cache
+def windows(shape: tuple[int, ...], strides: tuple[int, ...], offset: int | None, dtype: str) -> Any:
+    """Return the type of a scratchpad buffer walked by other strides from an offset on (None: any)."""
+    layout = builtin.StridedLayoutAttr(strides, offset)
+    return MemRefType(element(dtype), shape, layout, memory_space("ct_local"))
+
+
+@cache
 def slot(source: str, target: str, count: int, dtype: str) -> Any:
     """Return the type of a FIFO slot between two unit kinds."""
     return FifoSlotType(

@@ -18,6 +18,7 @@ from headrace.schedule.phases.overwrite import overwriting, readers
 from headrace.schedule.phases.pairs import paired
 from headrace.schedule.phases.statements import Block, regular
 from headrace.schedule.phases.strips import Strips, in_strips
+from headrace.schedule.phases.unfold import unfolded
 from headrace.schedule.phases.writes import Writes
 from headrace.schedule.ring import apart_entry
 
@@ -46,13 +47,17 @@ def outline(
     apart: frozenset[str] = frozenset(),
     registers: int = 1 << 60,
     strips: Strips | None = None,
+    unfolding: int = 0,
 ) -> Outline:
     """Return the phases of a class; `fusing` False gives every Compute a phase of its own.
 
     The Computes of the values in `apart` join no phase and take nothing in; a row of several operands that
-    does not fit `registers` bytes is reduced in phases of its own. With `strips`, what can be cut is.
+    does not fit `registers` bytes is reduced in phases of its own. With `strips`, what can be cut is. Factors
+    of contractions that `unfolding` bytes hold are laid out as matrices.
     """
     block, names = regular(graph_class)
+    if fusing and unfolding:
+        block = unfolded(block, names, unfolding)
     if strips is not None:
         block = in_strips(block, names, strips)
     ranges = _ranges(block)

@@ -73,6 +73,8 @@ def storage_of(value: str, names: Names, homes: Homes) -> Storage:
     if value in names.aliases:
         source = names.aliases[value]
         place = storage_of(source, names, homes)
+        if value in names.walks:
+            return Storage(place.kind, place.name, place.dtype, place.base, names.walks[value])
         strides = restrided(names.values[source].shape, place.strides, names.values[value].shape)
         assert strides is not None
         return Storage(place.kind, place.name, place.dtype, place.base, strides)

@@ -240,6 +240,30 @@ class MatmulOp(ContractionForm, linalg.MatmulOp):
     traits = with_traits(linalg.MatmulOp, EFFECTS)
 
 
+def _convolution(op: type[Any]) -> type[Any]:
+    """A convolution of xDSL with our text and effects, narrow floats summed in wider ones as well."""
+
+    def get_hidden_region(_: Any, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
+        return body.region(inputs, outputs, body.multiply_add)
+
+    members = {
+        "traits": with_traits(op, EFFECTS),
+        "get_hidden_region": classmethod(get_hidden_region),
+        "__module__": __name__,
+    }
+    return type(op.__name__, (NamedForm, op), members)
+
+
+_CONVOLUTIONS = (
+    *("Conv2DNchwFchwOp", "Conv2DNgchwFgchwOp", "Conv2DNgchwGfchwOp"),
+    *("Conv2DNhwc_FhwcOp", "Conv2DNhwc_HwcfOp", "Conv2DNhwgcGfhwcOp"),
+)
+(
+    Conv2DNchwFchwOp, Conv2DNgchwFgchwOp, Conv2DNgchwGfchwOp,
+    Conv2DNhwc_FhwcOp, Conv2DNhwc_HwcfOp, Conv2DNhwgcGfhwcOp,
+) = (_convolution(getattr(linalg, name)) for name in _CONVOLUTIONS)  # fmt: skip
+
+
 @irdl_op_definition
 class ContractOp(ContractionForm, NamedOperation):
     """`linalg.contract`: acc + a * b over the maps it is given; dims the result lacks are summed over."""
@@ -281,6 +305,8 @@ OPS: tuple[type[Any], ...] = (
     *(DivOp, DivUnsignedOp, PowfOp),
     *(MatmulOp, MatmulTransposeAOp, MatmulTransposeBOp, BatchMatmulOp, BatchMatmulTransposeAOp),
     *(BatchMatmulTransposeBOp, BatchReduceMatmulOp, MatvecOp, VecmatOp, BatchMatvecOp, BatchVecmatOp, DotOp),
+    *(Conv2DNchwFchwOp, Conv2DNgchwFgchwOp, Conv2DNgchwGfchwOp),
+    *(Conv2DNhwc_FhwcOp, Conv2DNhwc_HwcfOp, Conv2DNhwgcGfhwcOp),
     ContractOp,
 )
 

@@ -1,0 +1,73 @@
+"""Products over several dims whose factors are not matrices in memory, such as convolutions."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.kernels.text import Text, tensor
+
+from headrace.runtime.kernel import Kernel
+from headrace.runtime.retime import retiming
+from tests.differential.test_kernels import compare
+from tests.differential.test_products import product
+
+
+def convolution(
+    channels: tuple[int, int],
+    window: tuple[int, int],
+    out: tuple[int, int],
+    step: int,
+    dilation: int,
+    dtype: str,
+) -> Kernel:
+    """y[1, f, i, j] = sum of a[1, c, step i + dilation p, step j + dilation q] b[f, c, p, q]."""
+    given = tuple(step * (n - 1) + dilation * (w - 1) + 1 for n, w in zip(out, window, strict=True))
+    steps = f"dilations = dense<{dilation}> : tensor<2xi64>, strides = dense<{step}> : tensor<2xi64>"
+    shapes = [(1, channels[0], *given), (channels[1], channels[0], *window), (1, channels[1], *out)]
+    return product(f"linalg.conv_2d_nchw_fchw {{{steps}}}", shapes, dtype, "f32", "zero")
+
+
+@pytest.mark.parametrize("device", ["spyre", "tiny", "sample"])
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize(
+    ("channels", "window", "out", "step", "dilation"),
+    [
+        ((3, 5), (3, 3), (7, 9), 1, 1),
+        ((4, 2), (3, 2), (5, 6), 2, 1),
+        ((2, 3), (2, 3), (4, 5), 3, 2),
+        ((1, 4), (5, 1), (3, 11), 1, 2),
+    ],
+)
+def test_a_convolution(
+    device: str,
+    dtype: str,
+    channels: tuple[int, int],
+    window: tuple[int, int],
+    out: tuple[int, int],
+    step: int,
+    dilation: int,
+) -> None:
+    compare(convolution(channels, window, out, step, dilation, dtype), device, True)
+
+
+@pytest.mark.parametrize("device", ["spyre", "tiny"])
+def test_a_sum_over_two_dims_that_lie_apart_in_both_factors(device: str) -> None:
+    """y[m, n] = sum over p, q of a[p, m, q] b[q, n, p]."""
+    t = Text()
+    p, m, q, n = 3, 5, 6, 7
+    a = t.load(t.view("a", (p, m, q), "f16"), [t.index(0)] * 3, (p, m, q))
+    b = t.load(t.view("b", (q, n, p), "f16"), [t.index(0)] * 3, (q, n, p))
+    out = tensor((m, n), "f32")
+    zero = t.fill(t.constant("0.0", "f32", "%zero"), (m, n), "f32")
+    maps = ["(m, n, p, q) -> (p, m, q)", "(m, n, p, q) -> (q, n, p)", "(m, n, p, q) -> (m, n)"]
+    listed = ", ".join(f"affine_map<{text}>" for text in maps)
+    ins = f"{a}, {b} : {tensor((p, m, q), 'f16')}, {tensor((q, n, p), 'f16')}"
+    y = t.let(f"linalg.contract indexing_maps = [{listed}] ins({ins}) outs({zero} : {out}) -> {out}")
+    t.store(y, t.view("y", (m, n), "f32"), [t.index(0)] * 2, (m, n))
+    compare(Kernel(t.module("k", "%a: index, %b: index, %y: index", (1,), "// a contraction")), device, True)
+
+
+def test_a_convolution_is_one_product_of_matrices() -> None:
+    """Place by place of the window, it would read everything again and fill three of the unit's rows."""
+    kernel = convolution((16, 32), (3, 3), (8, 32), 1, 1, "f16")
+    whole, apart = (retiming(kernel.compile(without=without)).time() for without in ((), ("fusion",)))
+    assert whole.cycles * 3 < apart.cycles
