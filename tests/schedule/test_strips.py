@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 
 import numpy as np
 import pytest
+from benchmarks.kernels import kernel_text
 from benchmarks.kernels.attention import attention
 from benchmarks.kernels.blocks import attention as unmasked
 
@@ -49,8 +51,10 @@ def check(text: str, size: int = SMALL, seed: int = 0, program: Program | None =
     run = run_program(program.reparsed(), arrays, is_checked=True)
     assert program.illegalities() == []
     assert run.findings is not None and not any(run.findings.values()), run.findings
-    got, wanted = (r.outputs["y"].astype(np.float64) for r in (run, run_reference(kernel, arrays)))
-    assert np.abs(got - wanted).max() <= 2**-9 * np.abs(wanted).max()  # weights round to f16 in between
+    expected = run_reference(kernel, arrays).outputs
+    for name in {"y", "z"} & expected.keys():
+        got, wanted = (outputs[name].astype(np.float64) for outputs in (run.outputs, expected))
+        assert np.abs(got - wanted).max() <= 2**-9 * np.abs(wanted).max()  # weights round to f16 in between
     return program
 
 
@@ -65,6 +69,24 @@ def test_masked_attention_keeps_strips_of_scores_in_the_scratchpad(length):
 def test_attention_without_a_mask_runs_over_all_keys_of_every_strip():
     (cut,) = strips(check(unmasked(1, 128, 16, 1)))
     assert cut["rows"] < 128 and cut["steps"] == 1
+
+
+def product(name: str, *arguments: str) -> str:
+    """A product of [512, 32] by [32, 32] on two tiles, with arguments of these names."""
+    text = kernel_text("matmul", m=512, k=32, n=32, grid=(2, 1)).replace("@matmul(", f"@{name}(")
+    for old, new in zip("abc", arguments, strict=True):
+        text = re.sub(rf"%{old}\b", f"%{new}", text)
+    return text
+
+
+def test_attention_between_kernels_of_other_cores_is_cut_and_nothing_else():
+    texts = [product("before", "x", "w", "q"), attention(4, 128, 32, 2), product("after", "y", "u", "z")]
+    heads = [line for t in texts for line in t.splitlines() if line.startswith("#")]
+    bodies = [t[t.index("func.func") : t.rindex("}")] for t in texts]
+    program = check("\n".join([*dict.fromkeys(heads), "module {", *bodies, "}"]))
+    assert all(cut["rows"] < 128 and cut["steps"] > 1 for cut in strips(program))
+    products = [p for p in program.plan["classes"][0]["phases"] if 512 // 2 in p["extents"].values()]
+    assert len(products) == 2 and all(p["runs"] == 1 for p in products)
 
 
 @pytest.mark.parametrize("strips", [{"rows": 0, "steps": 1, "kept": 1, "ahead": 0}, {"rows": 16}])

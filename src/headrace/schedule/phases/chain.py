@@ -6,12 +6,13 @@ its value, so that the scratchpad holds strips where it could not hold whole val
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.graph import Axis, Compute, Load, Store
+from headrace.schedule.graph import Axis, Compute, Handover, Load, Loop, Store
 from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.statements import Block
 
@@ -25,9 +26,52 @@ class Walk:
     extent: int
 
 
-def chain(block: Block, names: Names) -> Walk | None:
+def chains(block: Block, names: Names) -> list[tuple[Block, Walk | None]]:
+    """The parts of a block, each with the rows along which it is cut, if any. Of several parts, those are cut
+    in which more than one Compute reduces: one that does, and what is computed of it, are one phase.
+    """
+    parts = list(_parts(block))
+    found: list[tuple[Block, Walk | None]] = []
+    for part, beyond in parts:
+        rows = chain(part, names, beyond)
+        if rows is not None and len(parts) > 1:
+            computes = [s for n, s in enumerate(part.statements) if n in rows.dims and isinstance(s, Compute)]
+            reducing = [c for c in computes if any(d.kind == "reduction" for d in c.dims)]
+            rows = rows if len(reducing) > 1 else None
+        found.append((part, rows))
+    return found
+
+
+def _parts(block: Block) -> Iterator[tuple[Block, set[str]]]:
+    """The block in parts between meetings of cores, each of them alone: nothing is moved across one. Beside
+    each part the values that others read.
+    """
+    cuts = [n for n, s in enumerate(block.statements) if isinstance(s, Handover)]
+    ends = [e for n in cuts for e in (n, n + 1)]
+    parts = [block.statements[a:z] for a, z in pairwise([0, *ends, len(block.statements)])]
+    parts = [part for part in parts if part]
+    read = [{v for s in part for v in _read(s, block)} for part in parts]
+    for number, part in enumerate(parts):
+        bodies = {s.name: block.bodies[s.name] for s in part if isinstance(s, Loop)}
+        yield Block(part, bodies), set().union(*read[:number], *read[number + 1 :])
+
+
+def _read(statement: Load | Store | Compute | Loop | Handover, block: Block) -> Iterator[str]:
+    """The values a statement or the body of a loop reads."""
+    if isinstance(statement, Compute):
+        yield from (value for value, _ in accesses(statement))
+    elif isinstance(statement, Store):
+        yield statement.value
+    elif isinstance(statement, Loop):
+        inner = block.bodies[statement.name]
+        for each in inner.statements:
+            yield from _read(each, inner)
+
+
+def chain(block: Block, names: Names, beyond: Container[str] = ()) -> Walk | None:
     """Return the rows of the largest value that one Compute of the block hands to another, with all Computes
-    that make or read such rows; None if there is no dim of it they can all be cut along.
+    that make or read such rows; None if there is no dim of it they can all be cut along, or if values in
+    `beyond`, which are read elsewhere, would be.
     """
     computes = {n: s for n, s in enumerate(block.statements) if isinstance(s, Compute)}
     if len(computes) + sum(isinstance(s, Load | Store) for s in block.statements) < len(block.statements):
@@ -41,7 +85,9 @@ def chain(block: Block, names: Names) -> Walk | None:
     for value in sorted(read, key=lambda v: (-size(v), v))[:1]:
         for axis, extent in enumerate(names.values[value].shape):
             found = walk(computes, (value, axis), made, names) if extent > 1 else None
-            if found is not None and _is_sound(found, block, computes, names):
+            if found is None or any(v in beyond for v in found.axes):
+                continue
+            if _is_sound(found, block, computes, names):
                 return found
     return None
 

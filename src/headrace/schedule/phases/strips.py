@@ -16,6 +16,7 @@ from headrace.schedule.graph import (
     Compute,
     CoreClass,
     Dim,
+    Handover,
     Linear,
     Load,
     Loop,
@@ -24,7 +25,7 @@ from headrace.schedule.graph import (
     Store,
 )
 from headrace.schedule.phases.bodyops import coordinate
-from headrace.schedule.phases.chain import Walk, chain
+from headrace.schedule.phases.chain import Walk, chains
 from headrace.schedule.phases.combiners import without_single_reductions
 from headrace.schedule.phases.linear import add
 from headrace.schedule.phases.names import Names
@@ -66,24 +67,31 @@ def extent(part: CoreClass) -> Extent | None:
 
 
 def _extent(block: Block, names: Names) -> Extent | None:
-    rows = chain(block, names)
-    if rows is not None:
-        return Extent(rows.extent, triangle(block, names, rows) is not None)
-    loops = [s for s in block.statements if isinstance(s, Loop) and not s.carried]
-    found = [e for s in loops if (e := _extent(block.bodies[s.name], names)) is not None]
+    found: list[Extent] = []
+    for part, rows in chains(block, names):
+        if rows is not None:
+            found.append(Extent(rows.extent, triangle(part, names, rows) is not None))
+    if not found:
+        loops = [s for s in block.statements if isinstance(s, Loop) and not s.carried]
+        found = [e for s in loops if (e := _extent(block.bodies[s.name], names)) is not None]
     return max(found, key=lambda e: e.rows, default=None)
 
 
 def in_strips(block: Block, names: Names, strips: Strips) -> Block:
     """Return the block, or the bodies of its loops, with Computes that share rows in loops over strips."""
-    rows = chain(block, names)
-    if rows is not None:
-        return _Cut(block, names, rows, triangle(block, names, rows), strips).block()
+    statements: list[Load | Store | Compute | Loop | Handover] = []
     bodies = dict(block.bodies)
-    for statement in block.statements:
-        if isinstance(statement, Loop) and not statement.carried:
-            bodies[statement.name] = in_strips(bodies[statement.name], names, strips)
-    return replace(block, bodies=bodies)
+    is_cut = False
+    for part, rows in chains(block, names):
+        if rows is not None:
+            part = _Cut(part, names, rows, triangle(part, names, rows), strips).block()
+            is_cut = True
+        statements += part.statements
+        bodies |= part.bodies
+    if not is_cut:
+        for loop in [s for s in block.statements if isinstance(s, Loop) and not s.carried]:
+            bodies[loop.name] = in_strips(bodies[loop.name], names, strips)
+    return Block(tuple(statements), bodies)
 
 
 @dataclass(frozen=True)
@@ -274,6 +282,7 @@ class _Cut:
             shape[self.mask.columns.axes[value]] = step.columns
         made = self.names.fresh(value, replace(old, shape=tuple(shape)))
         self.names.computed.add(made.name)
+        self.names.stripped.add(made.name)
         return made.name
 
     def _store(self, store: Store, step: _Step, renamed: Mapping[str, str]) -> Store:

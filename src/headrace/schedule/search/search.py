@@ -20,7 +20,7 @@ from headrace.schedule.phases.items import Item, LoopItem, flat_groups, runs_of
 from headrace.schedule.phases.local import without_local_views
 from headrace.schedule.phases.outline import Outline
 from headrace.schedule.phases.shape import Homes, Shape, home, shape
-from headrace.schedule.phases.strips import KEEP, Strips
+from headrace.schedule.phases.strips import Strips
 from headrace.schedule.plan import Alternative, ClassPlan, PhasePlan, Plan
 from headrace.schedule.replay import class_outline
 from headrace.schedule.search.beside import waits, with_beside
@@ -242,7 +242,7 @@ def _planned(
     phases = []
     runs = runs_of(made.items)
     for number, group in enumerate(flat_groups(made.items)):
-        is_repeated = strips is not None and (runs[number] > 1 or (strips.ahead and not _is_kept(group)))
+        is_repeated = strips is not None and (runs[number] > 1 or (strips.ahead and _is_strip(group, made)))
         allowed = replace(limits, lx_bytes=room - used[number], is_repeated=is_repeated)
         if id(group) in apart:
             allowed = replace(allowed, multicast=False)
@@ -264,8 +264,10 @@ def _planned(
     return ClassPlan(part.cores, tuple(phases), kinds, chosen, round(total, 1))
 
 
-def _is_kept(group: Group) -> bool:
-    return all(compute.source == KEEP for compute in group.computes)
+def _is_strip(group: Group, made: Outline) -> bool:
+    """Whether a phase makes or reads a strip of a value."""
+    read = {access.value for compute in group.computes for access in compute.ins}
+    return bool(made.names.stripped & {*read, *group.produced})
 
 
 def _groups_run_unevenly(items: Sequence[Item], is_inside: bool = False) -> Iterator[Group]:
