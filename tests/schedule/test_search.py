@@ -87,6 +87,16 @@ def test_results_that_leave_one_tile_behind_are_predicted_as_they_run(name):
     assert cycles < 0.97 * timed_cycles(without)
 
 
+@pytest.mark.parametrize("name", ["gemm_1024", "gemm_4096", "gemm_2048x12800x4096"])
+def test_a_plan_for_half_the_bandwidth_is_predicted_as_it_runs_and_beats_the_one_for_all_of_it(name):
+    kernel, chip = Kernel(suite_text(name)), device("spyre", {"hbm.sustained_gbps": 75.0})
+    program = kernel.compile(chip)
+    cycles = timed_cycles(program)
+    assert program.plan["predicted_cycles"] == pytest.approx(cycles, rel=0.015)
+    usual = kernel.compile(device("spyre")).plan
+    assert cycles <= timed_cycles(kernel.compile(chip, plan={**usual, "device": chip.name}))
+
+
 def test_simulation_picks_the_fastest_variant_and_lists_all():
     graph, chip = tilegraphs.gemm(256, 256, 256, (2, 2)), device("spyre")
     first = search(graph, chip)

@@ -4,7 +4,10 @@ while the next one is computed.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import product
 from math import ceil
 
@@ -42,7 +45,8 @@ def behind(space: Space, rows: Sequence[int], columns: Sequence[int]) -> Iterato
 
 def panels_behind(space: Space, columns: Sequence[int]) -> Iterator[Choice]:
     """Yield choices that keep the weights of the whole depth while equal tiles of rows pass; the first is
-    larger, to compute while the weights come, and its results leave during all others.
+    larger, to compute while the weights come, or as large as the scratchpad allows, and its results leave
+    during all others.
     """
     r, limits = space.roles, space.limits
     if not limits.pacing or not _has_stores(space):
@@ -50,15 +54,30 @@ def panels_behind(space: Space, columns: Sequence[int]) -> Iterator[Choice]:
     least, (depth, width) = least_rows(space), space.block
     rows = space.extent(r.row)
     for nt, body in product(columns, range(2 * least, 4 * least + 1, max(1, least // 4))):
-        fewest = ceil(max(0, rows - covering_rows(space, nt)) / body)
-        for count, step in product((fewest, fewest + 1), (depth, depth // 2)):
-            first = rows - body * count
-            if count < 2 or first < body or not 0 < 3 * step <= space.extent(r.depth):
+        fewest = max(2, ceil((rows - covering_rows(space, nt)) / body))
+        for step in (depth, depth // 2):
+            if not 0 < 3 * step <= space.extent(r.depth):
                 continue
-            sizes = (first, *[body] * count)
-            filling = max(1, depth // 8)
-            for split in splits(space, nt // width, body):
-                yield Choice(first, nt, step, "column", split, sizes, filling, behind=sizes)
+            counts = range(fewest, rows // body)
+            made = partial(_panel, rows=rows, columns=nt, body=body, step=step, filling=max(1, depth // 8))
+            fitting = bisect_left(counts, True, key=lambda count: _fits(space, made(count)))
+            for count in counts[fitting : fitting + 2]:
+                for split in splits(space, nt // width, body):
+                    yield replace(made(count), split=split)
+
+
+def _panel(count: int, rows: int, columns: int, body: int, step: int, filling: int) -> Choice:
+    """The choice of a panel of weights beside which one tile of rows and `count` of `body` rows pass."""
+    sizes = (rows - body * count, *[body] * count)
+    return Choice(sizes[0], columns, step, "column", "rows", sizes, filling, behind=sizes)
+
+
+def _fits(space: Space, choice: Choice) -> bool:
+    r = space.roles
+    tile = {d: 1 for d in space.shape.extents} | {
+        d: n for d, n in ((r.row, choice.row), (r.column, choice.column), (r.depth, choice.depth)) if d
+    }
+    return bool(behind_bytes(space, tile, choice, stage_rows(space, choice)))
 
 
 def _has_stores(space: Space) -> bool:

@@ -228,7 +228,9 @@ def _work(
     corelets = space.device.corelets
     per_row, fill = space.known(_row_cycles, depth, width), space.known(_fill_cycles, depth, width)
     matrix = space.device.unit(space.unit).matrix
-    swap = (matrix.swap_cycles if matrix is not None else 8) + space.device.signal_cycles
+    swap = matrix.swap_cycles if matrix is not None else 8
+    if not choice.behind:  # results that leave at once hold up the sums of the next block for a signal
+        swap += space.device.signal_cycles
     count = ceil(columns / width)
     each = rows
     stage = min(rows, plan.blocks["rows"])

@@ -13,11 +13,10 @@ from headrace.schedule.search.vector import key
 from headrace.schedule.units import units
 
 UNEVEN_STEPS = 3
-"""Steps of a tile's depth in which device memory does not keep up where it is busy all the time otherwise:
+"""Steps of a tile's depth in which device memory waits for the unit where it is busy all the time otherwise:
 results neither leave in the first nor in the last, and loads wait beside them in the others, the more the
 fewer copies there are to load ahead.
 """
-
 
 HELD = 0.5
 """The part of the time in which results leave before the steps of a tile for which the unit waits."""
@@ -52,7 +51,8 @@ def predicted(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dic
 
 def _behind(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[str, float]]:
     """Return the cycles where results leave evenly during the next tile, those of the tile that fills a panel
-    during all others: the memory moves them beside the loads, and nothing waits.
+    during all others: the memory moves them beside the loads, and nothing waits. Behind the last load, the
+    work of a step is left.
     """
     r = space.roles
     by_column = choice.order == "column"
@@ -67,8 +67,12 @@ def _behind(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[
         for number, size in enumerate(choice.behind):
             place = (size, outer) if by_column else (outer, size)
             tile = tile_cost(space, plan, choice, *place, number == 0 or not choice.taper)
-            uneven = 1 + UNEVEN_STEPS * (waits if number else 2) / (steps if number else filling)
-            total += max(tile.work, (tile.load + drain + apart) * uneven) * times
+            uneven = UNEVEN_STEPS * (waits if number else 2) / (steps if number else filling)
+            missing = tile.load if number else tile.load * (1 - 1 / filling)
+            idle = uneven * max(0.0, tile.work - missing)
+            if number == len(choice.behind) - 1:
+                idle = max(idle, tile.work / steps)
+            total += max(tile.work, missing + drain + apart + idle) * times
             total += (_ahead_of(steps, drain, rows) + _ahead_of(steps, apart, share)) * HELD * times
             drain, rows = tile.store, place[0]
             if choice.taper and not number:
@@ -102,18 +106,20 @@ def _sizes(space: Space, dim: str, size: int) -> list[int]:
 
 @dataclass
 class _Flow:
-    """Where loads and stores stand between two tiles, in cycles of device memory: left to store, not used."""
+    """Where loads and stores stand between two tiles, in cycles of device memory: left to store, not used,
+    loaded of what comes next when it begins.
+    """
 
     backlog: float = 0.0
     spare: float = 0.0
+    fetched: float = 0.0
 
 
 def _timeline(
     space: Space, plan: PhasePlan, choice: Choice, kinds: list[tuple[TileCost, int]], repeats: int
 ) -> tuple[float, dict[str, float]]:
-    latency, flow = _latency(space), _Flow()
-    steps = ceil(space.extent(space.roles.depth) / (choice.filling or choice.depth)) * space.places
-    fill = kinds[0][0].load / steps + latency
+    latency, flow = _latency(space), _Flow(fetched=kinds[0][0].load / _steps(space, choice)[0])
+    fill = flow.fetched + latency
     total = fill + _once(space, plan, choice, kinds, flow)
     if repeats > 1:  # what the first round left goes on during the second, and from there on it is the same
         total += _once(space, plan, choice, kinds, flow) * (repeats - 1)
@@ -124,11 +130,17 @@ def _timeline(
     return total, {name: round(cycles, 1) for name, cycles in parts.items()}
 
 
+def _steps(space: Space, choice: Choice) -> tuple[int, int]:
+    """Return the steps of the depth of the first tile and of all others."""
+    usual = ceil(space.extent(space.roles.depth) / choice.depth) * space.places
+    return (ceil(space.extent(space.roles.depth) / choice.filling) if choice.filling else usual), usual
+
+
 def _once(
     space: Space, plan: PhasePlan, choice: Choice, kinds: list[tuple[TileCost, int]], flow: _Flow
 ) -> float:
     """Cycles of all tiles in order, beginning with a flow, which is left as it is afterwards."""
-    steps = ceil(space.extent(space.roles.depth) / (choice.filling or choice.depth)) * space.places
+    first, usual = _steps(space, choice)
     ahead = _ahead(space, plan, choice)
     overlaps = plan.copies["in"] > 1
     share = _share_of_loads(space, choice)
@@ -136,8 +148,11 @@ def _once(
     for kind, (tile, count) in enumerate(kinds):
         # tiles of other sizes have buffers of their own, handed over when the last of these end; but behind
         # the tile that fills a panel loads go on while the unit works on the steps that are there
-        early = plan.copies.get("filling", 0) * kinds[0][0].work / steps if kind == 1 else 0.0
-        fetched = min(ahead * tile.load, early, flow.spare)
+        early = plan.copies.get("filling", 0) * kinds[0][0].work / first if kind == 1 else 0.0
+        fetched = min(ahead * tile.load, early, flow.spare) if kind else flow.fetched
+        flow.fetched = 0.0
+        # behind the last load, the unit works on its step up to the first stage
+        left = max(tile.last, tile.work / (usual if kind else first) - tile.last * (tile.stages - 1))
         waiting = min(1.0, plan.copies["out"] / tile.stages)
         for number in range(min(count, 3)):
             times = count - 2 if number == 2 else 1
@@ -148,7 +163,9 @@ def _once(
                 step = choice.depth / space.extent(space.roles.depth)
                 ready = (fetched + stores * share) / tile.load // step * step - step
                 busy += max(0.0, stores - tile.work * min(1.0, max(0.0, ready)))
-            span = max(busy, missing + flow.backlog) if overlaps else tile.work + tile.load + flow.backlog
+            span = max(busy, missing + flow.backlog + left)
+            if not overlaps:
+                span = tile.work + tile.load + flow.backlog
             held = max(0.0, tile.store * (1 - waiting) - tile.last * tile.stages)
             total += (span + held) * times
             flow.spare = max(0.0, span - missing - flow.backlog)
