@@ -75,3 +75,21 @@ def test_what_a_phase_computes_again_is_made_of_what_the_loop_carried_into_the_i
     device: str, block: int, is_causal: bool
 ) -> None:
     compare(online_attention(4, 6, block, is_causal), device, is_checked=True)
+
+
+@pytest.mark.parametrize("device", ["spyre-1core", "tiny"])
+@pytest.mark.parametrize("is_nested", [False, True])
+@pytest.mark.parametrize("trips", [2, 3])
+def test_a_carried_value_may_stay_what_it_was(device: str, is_nested: bool, trips: int) -> None:
+    """The loop hands it on and reads it: a maximum and a product with what was there before the loop."""
+    with ktir.kernel("kept") as k:
+        x = k.argument("x", (4, 8), "f32")
+        y, z = k.argument("y", (4, 1), "f32"), k.argument("z", (4, 8), "f32")
+        start = {"top": k.full((4, 1), -1.0, "f32"), "kept": k.full((4, 8), 0.5, "f32")}
+        with k.loop(0, trips, **start) as outer:
+            with k.loop(0, trips if is_nested else 1, top=outer.top, kept=outer.kept) as loop:
+                grown = (x[:, :].load() * loop.kept).max(axis=1, keepdims=True)
+                loop.top = ktir.tanh(loop.top) + grown
+            outer.top, outer.kept = loop.top, loop.kept
+        y[:, :], z[:, :] = outer.top, outer.kept
+    compare(k.kernel, device, is_checked=True)

@@ -18,7 +18,7 @@ from headrace.schedule.model.bodies.combiners import identity
 from headrace.schedule.model.bounds import Bounds, bounds_of, parted
 from headrace.schedule.model.dissolve.attempt import dissolved
 from headrace.schedule.model.state import Binding, Refused, Split, State
-from headrace.schedule.model.statements import defined
+from headrace.schedule.model.statements import defined, renamed
 from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, Tensor, whole
 from headrace.schedule.model.tidy.cleanup import drop_dead, number_inits
 
@@ -127,7 +127,8 @@ class _Symbolic:
             assert block.last_op is not None
             yields = [state.get(v) for v in block.last_op.operands]
             carried = self._carry(bound, yields)
-            body = tuple(state.block)
+            kept = self._unchanged(bound, carried)
+            body = tuple(renamed(s, lambda name: kept.get(name, name)) for s in state.block)
         finally:
             state.block = outer
             del state.ranges[self.name]
@@ -184,6 +185,15 @@ class _Symbolic:
             result = state.value(tensor.shape, tensor.dtype, location(self.op))
             carried.append(Carried(inner.source, init.source, yielded, result))
         return carried
+
+    def _unchanged(self, bound: Sequence[Binding], carried: Sequence[Carried | None]) -> dict[str, str]:
+        """What iterations hand on as it is, by the name it has inside: the value before the loop."""
+        found: dict[str, str] = {}
+        for argument, init, one in zip(list(self.block.args)[1:], bound, carried, strict=True):
+            inner = self.state.env[argument]
+            if one is None and isinstance(init, Tensor) and isinstance(inner, Tensor):
+                found[inner.source] = init.source
+        return found
 
     def _produced(self, tensor: AnyTensor, taken: set[str]) -> str:
         """A value made in this iteration that holds the tensor, made by a copy if need be."""
