@@ -108,3 +108,22 @@ def test_a_row_of_several_dims_is_read_in_several_ways(device: str, case: str) -
     start = t.fill(t.constant("0.0", "f32", "%zero"), (), "f32")
     stored(t, nest(t, (0, 1), ins, (start, "f32"), [*body, "%out = arith.addf %acc, %a : f32"]), (), "f32")
     run(t, "xzwy" if case == "stored" else "xzy", device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("over", [(0,), (1,), (0, 1)])
+def test_a_number_is_reduced_over_the_dims_of_a_tensor(device: str, over: tuple[int, ...]) -> None:
+    """Nothing is read for it: no messages come from row to row."""
+    t, shape = Text(), (3, 70)
+    x = loaded(t, "x", shape, shape, "f32")
+    half = t.let("arith.constant dense<0.5> : tensor<3x70xf32>")
+    left = tuple(n for d, n in enumerate(shape) if d not in over)
+    start = t.fill(t.constant("0xFF800000", "f32", "%low"), left, "f32")
+    top = t.let(
+        f"linalg.reduce {{ arith.maximumf }} ins({half} : tensor<3x70xf32>) "
+        f"outs({start} : {tensor(left, 'f32')}) dimensions = {list(over)}"
+    )
+    kept = ", ".join(f"d{d}" for d in range(2) if d not in over)
+    ins = [(x, shape, "f32", None), (top, left, "f32", kept)]
+    stored(t, t.generic(ins, shape, "f32", ["%out = arith.subf %in0, %in1 : f32"]), shape, "f32")
+    run(t, "xy", device)

@@ -197,9 +197,10 @@ class Tile:
                 for a, buffer in zip(column.accumulators, sums or [], strict=False):
                     slot = self.sums_in(a)
                     emit.transfer(buffer.box(place, {self.lane: self.step}), (pipe.slot(slot), slot.count))
-                with self.each_row(chosen) as row:
-                    for operand in moving:
-                        self.transfer_in(pipe, operand, {**at, **row})
+                if moving:
+                    with self.each_row(chosen) as row:
+                        for operand in moving:
+                            self.transfer_in(pipe, operand, {**at, **row})
             with pipe.stage(self.unit):
                 self._vector(pipe, (fixed, inits, moving), chosen, at, sums is not None, targets)
             with pipe.stage(self.writer):

@@ -208,7 +208,7 @@ def _nest(node: PointLoop) -> tuple[list[PointLoop], list[Transfer]] | None:
         loops.append(loops[-1].body[0])
     inner = loops[-1].body
     transfers = [n for n in inner if isinstance(n, Transfer)]
-    if len(transfers) != len(inner) or (len(inner) > 1 and any(_is_copy(t) for t in transfers)):
+    if not inner or len(transfers) != len(inner) or (len(inner) > 1 and any(_is_copy(t) for t in transfers)):
         return None
     own = {loop.var for loop in loops}
     for loop in loops:
