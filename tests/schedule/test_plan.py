@@ -68,6 +68,9 @@ def test_an_edited_tile_changes_the_hash_and_replays():
         ({"step": 0}, "steps of 0"),
         ({"unit": "ALU"}, "no unit ALU"),
         ({"copies": {"in": 0, "out": 1}}, "no copies"),
+        ({"once": ("x",)}, "'x' in once is no operand"),
+        ({"multicast": ("x",)}, "'x' in multicast is no operand"),
+        ({"chunk": -1}, "chunks of -1"),
     ],
 )
 def test_an_edited_plan_that_cannot_run_says_what_is_wrong(change, message):
@@ -77,6 +80,60 @@ def test_an_edited_plan_that_cannot_run_says_what_is_wrong(change, message):
     edited = replace(plan, classes=(replace(plan.classes[0], phases=(phase,)),))
     with pytest.raises(HeadraceError, match=message):
         build(graph, edited, chip)
+
+
+@pytest.mark.parametrize(
+    "name, change, message",
+    [
+        ("softmax", {"step": 4}, "steps of 4 elements of rows that are reduced"),
+        ("softmax", {"chunk": 64}, "rows come in one piece"),
+        ("gemm", {"order": "sideways"}, "an order 'sideways'"),
+        ("gemm", {"blocks": {"depth": 32}}, "no columns and no rows of its blocks"),
+    ],
+)
+def test_an_edit_a_phase_has_no_use_for_is_explained(name, change, message):
+    chip, graph = device("spyre"), GRAPHS[name]()
+    plan = search(graph, chip)
+    part = plan.classes[0]
+    edited = replace(part, phases=(replace(part.phases[0], **change), *part.phases[1:]))
+    with pytest.raises(HeadraceError, match=message):
+        build(graph, replace(plan, classes=(edited, *plan.classes[1:])), chip)
+
+
+def test_values_between_phases_live_in_one_of_two_places():
+    chip = device("tiny")
+    kernel = Kernel(kernel_text("attention", heads=1, length=8, depth=8))
+    plan = kernel.compile(chip).plan
+    value = next(iter(plan["classes"][0]["homes"]))
+    plan["classes"][0]["homes"][value] = "cloud"
+    with pytest.raises(HeadraceError, match=f"{value} lives in 'cloud'"):
+        kernel.compile(chip, plan=plan)
+
+
+@pytest.mark.parametrize(
+    "place, value, message",
+    [
+        (("classes",), {}, "classes is {}, not a list"),
+        (("classes", 0, "cores", 0), "a", r"classes\[0\].cores\[0\] is 'a', not an integer"),
+        (("classes", 0, "phases", 0, "tile"), None, "tile is None, not an object"),
+        (("classes", 0, "phases", 0, "copies", "in"), 1.5, "copies.in is 1.5, not an integer"),
+        (("classes", 0, "phases", 0, "unit"), True, "unit is True, not text"),
+        (("classes", 0, "phases", 0, "cycles"), float("nan"), "cycles is no number"),
+        (("classes", 0, "phases", 0, "speed"), 3, r"phases\[0\].speed is unknown here"),
+        (("fusing",), 1, "fusing is 1, not true or false"),
+        (("predicted_cycles",), "few", "predicted_cycles is 'few', not a number"),
+        (("alternatives",), [[]], r"alternatives\[0\] is \[\], not an object"),
+    ],
+)
+def test_a_value_of_another_type_is_named_with_its_place(place, value, message):
+    data = json.loads(search(GRAPHS["add"](), device("spyre")).to_json())
+    *way, last = place
+    at = data
+    for step in way:
+        at = at[step]
+    at[last] = value
+    with pytest.raises(HeadraceError, match=f"not a plan: .*{message}"):
+        Plan.from_json(json.dumps(data))
 
 
 @pytest.mark.parametrize("change", ["members", "rows", "tile", "apart"])

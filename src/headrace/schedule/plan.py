@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.schedule.plan_data import read
 
 VERSION = 1
 
@@ -129,20 +130,19 @@ class Plan:
     @staticmethod
     def from_json(text: str) -> Plan:
         """Return the plan a JSON text holds; HeadraceError if it is not one."""
+        hint = "start from the plan.json that `headrace compile` writes"
         try:
             data = json.loads(text)
+            if "version" not in data:
+                raise TypeError("version is missing")
             if data.pop("version") != VERSION:
                 raise HeadraceError(
                     Diagnostic("the plan is of another version", hint=f"this is version {VERSION}")
                 )
             data.pop("plan_hash", None)
-            classes = tuple(_class_plan(entry) for entry in data.pop("classes"))
-            alternatives = tuple(Alternative(**entry) for entry in data.pop("alternatives"))
-            data["without"] = tuple(data["without"])
-            data["between"] = tuple(data.get("between", ()))
-            return Plan(classes=classes, alternatives=alternatives, **data)
-        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-            hint = "start from the plan.json that `headrace compile` writes"
+            found: Plan = read(Plan, data)
+            return found
+        except (TypeError, AttributeError, json.JSONDecodeError) as error:
             raise HeadraceError(Diagnostic(f"not a plan: {error}", hint=hint)) from None
 
     @property
@@ -167,12 +167,3 @@ def _decisions(phase: PhasePlan) -> dict[str, Any]:
     for key in ("cycles", "parts", "runs", "lx_bytes"):
         del found[key]
     return found
-
-
-def _class_plan(entry: dict[str, Any]) -> ClassPlan:
-    phases = []
-    for phase in entry["phases"]:
-        phase = {k: tuple(v) if isinstance(v, list) else v for k, v in phase.items()}
-        phases.append(PhasePlan(**phase))
-    rest = (entry["homes"], entry["strips"], entry["overlapped"])
-    return ClassPlan(tuple(entry["cores"]), tuple(phases), *rest)

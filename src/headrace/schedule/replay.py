@@ -11,6 +11,7 @@ from math import prod
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.numbers.dtypes import itemsize
+from headrace.schedule.edits import meaningless, misplaced
 from headrace.schedule.graph import Arg, CoreClass, TileGraph
 from headrace.schedule.phases.beside import beside
 from headrace.schedule.phases.contraction import behind_dim, roles
@@ -107,6 +108,9 @@ def _layout(part: CoreClass, chosen: ClassPlan, device: Device, fusing: bool, co
         raise HeadraceError(
             Diagnostic("the plan was made for other statements or cores", hint="search again")
         )
+    nowhere = [Diagnostic(message, op="plan", hint=hint) for message, hint in misplaced(chosen)]
+    if nowhere:
+        raise HeadraceError(nowhere)
     homes = {v: home(made.names.values[v], chosen.homes[v]) for v in made.homes}
     scratch: dict[str, str] = {}
     arguments: list[Arg] = []
@@ -165,6 +169,10 @@ def _wrong(phase: PhasePlan, made: Shape, device: Device) -> Iterator[tuple[str,
         yield f"the device has no unit {phase.unit}", "search again for this device"
     if any(count < 1 for count in phase.copies.values()):
         yield "a buffer of no copies", "at least 1"
+    faults = list(meaningless(phase, made, device))
+    yield from faults
+    if faults:
+        return
     yield from _blocks(phase, device)
     yield from _rows(phase, made)
     yield from _products(phase, made)
