@@ -230,6 +230,7 @@ def test_cores_that_differ_are_refused() -> None:
         ("headrace.count = 2", "headrace.count = 0", "count is 0"),
         ("i16 = 32", 'i16 = "x"', "lanes has 'x' for i16"),
         ("i16 = 32", "i16 = [1]", "lanes has [1] for i16"),
+        ('kind = "SFU"', 'kind = "S+FU"', "'S+FU' is no kind of a unit"),
     ],
 )
 def test_a_file_with_a_value_of_the_wrong_kind_is_refused(old: str, new: str, said: str) -> None:

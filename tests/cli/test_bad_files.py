@@ -112,6 +112,15 @@ def test_a_text_that_is_none(capsys: pytest.CaptureFixture[str], kernel: Path) -
     assert "is a folder" in refused(capsys, "devices", kernel.parent)
 
 
+@pytest.mark.parametrize("text", ["", "// nothing\n", "\n\n"])
+@pytest.mark.parametrize("command", ["run", "check", "diff", "explain"])
+def test_a_text_that_holds_nothing_is_named(
+    capsys: pytest.CaptureFixture[str], kernel: Path, text: str, command: str
+) -> None:
+    kernel.write_text(text)
+    assert f"{kernel}:1:1: error: the module holds no function" in refused(capsys, command, kernel)
+
+
 def test_a_text_with_a_byte_order_mark_runs(kernel: Path) -> None:
     kernel.write_bytes(b"\xef\xbb\xbf" + VECTOR_ADD.encode())
     assert exit_code(["run", str(kernel), "--quiet"]) == 0

@@ -7,6 +7,7 @@ then folds it into kinds.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +19,9 @@ from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
 
 Values = dict[str, Any]
+
+WORD = re.compile(r"[A-Za-z][\w.$-]*", re.ASCII)
+"""What a unit may be called: programs name it in their values."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +166,10 @@ def _unit(op: Operation, place: Place, found: Instances) -> Node:
         raise fault("a unit outside a core", op, 'put it into group {kind = "core"} share(...)')
     if "kind" not in values:
         raise fault("an execution unit needs a kind", op, 'write {kind = "NAME"}')
+    if not WORD.fullmatch(str(values["kind"])):
+        raise fault(
+            f"'{values['kind']}' is no kind of a unit", op, "letters, digits, and _ - . $ between them"
+        )
     node = Node("unit", str(values["kind"]), place, found.next_serial())
     found.units.append(Resource(node, values, op))
     return node

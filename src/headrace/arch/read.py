@@ -16,7 +16,7 @@ from headrace.arch.plain import attributes, plain
 from headrace.arch.rings import rings_of
 from headrace.arch.values import check_names, take
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
-from headrace.ir.text import load_file, parse, print_module
+from headrace.ir.text import load_file, location, parse, print_module
 
 
 def read(text: str, file: str = "<text>") -> Device:
@@ -63,6 +63,7 @@ def declared(module: Operation) -> Operation:
         raise HeadraceError(
             Diagnostic(
                 f"an architecture file declares one device, this one {len(devices)}",
+                location(module),
                 hint="ktdf_arch.device @name { ... }",
             )
         )

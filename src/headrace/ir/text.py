@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, ModuleOp, NameLoc
+from xdsl.dialects.builtin import (
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+)
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import ParseError
 
@@ -24,16 +32,23 @@ def parse(text: str, file: str = "<text>") -> ModuleOp:
         try:
             parser = TextParser(context(), text, file)
             if not text.strip() or parser._current_token.kind.name == "EOF":
-                return ModuleOp([])
+                return _placed(ModuleOp([]), file)
             module = parser.parse_module()
             parser.check_defined()
-            return module
+            return _placed(module, file)
         except ParseError as error:
             raise HeadraceError(_syntax(error, text, file)) from None
         except RecursionError:
             raise HeadraceError(Diagnostic("the text is nested too deeply", Location(file, 1, 1))) from None
         except Exception as error:  # whatever an op's parser trips over: a broken text shows no traceback
             raise HeadraceError(_stumble(error, parser, text, file)) from None
+
+
+def _placed(module: ModuleOp, file: str) -> ModuleOp:
+    """The module, at the beginning of its file if the text does not write it out."""
+    if _first_place(module.location) is None:
+        module.location = FileLineColLoc(StringAttr(file), IntAttr(1), IntAttr(1))
+    return module
 
 
 def print_module(module: Operation, generic: bool = False, has_older_spaces: bool = False) -> str:
