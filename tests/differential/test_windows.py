@@ -1,14 +1,19 @@
-"""Products over several dims whose factors are not matrices in memory, such as convolutions."""
+"""What is read in windows: factors that are no matrices in memory, as those of convolutions, and pooling."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from benchmarks.kernels.text import Text, tensor
 
+from headrace.arch.presets import device as preset
+from headrace.frontend.compile import loop_program_to_ktir
 from headrace.runtime.kernel import Kernel
 from headrace.runtime.retime import retiming
 from tests.differential.test_kernels import compare
 from tests.differential.test_products import product
+from tests.frontend.test_lower import nest, program
 
 
 def convolution(
@@ -69,5 +74,39 @@ def test_a_sum_over_two_dims_that_lie_apart_in_both_factors(device: str) -> None
 def test_a_convolution_is_one_product_of_matrices() -> None:
     """Place by place of the window, it would read everything again and fill three of the unit's rows."""
     kernel = convolution((16, 32), (3, 3), (8, 32), 1, 1, "f16")
+    whole, apart = (retiming(kernel.compile(without=without)).time() for without in ((), ("fusion",)))
+    assert whole.cycles * 3 < apart.cycles
+
+
+def pooling(rows: int, columns: int, window: int, step: int, wide: int, dtype: str) -> Kernel:
+    """b1[i, j] = the largest of b0[step i + p, step j + q] for p, q < window; rows of `wide` elements."""
+    places = [(p, q) for p in range(window) for q in range(window)]
+    body: list[Any] = []
+    for number, (p, q) in enumerate(places):
+        body.append((f"v{number}", "load", "b0", f"{q + wide * p} + {step}*i1 + {wide * step}*i0"))
+    largest = "v0"
+    for number in range(1, len(places)):
+        body.append((f"m{number}", "maximum", largest, f"v{number}"))
+        largest = f"m{number}"
+    body.append((None, "store", "b1", f"i1 + {columns}*i0", largest, None))
+    literal = program(
+        [nest([("i0", rows), ("i1", columns)], body)],
+        b0=("in", dtype, (step * (rows - 1) + window, wide)),
+        b1=("out", dtype, (rows, columns)),
+    )
+    return Kernel(loop_program_to_ktir(literal, preset("spyre", {"core.count": 2})).text)
+
+
+@pytest.mark.parametrize("device", ["spyre", "tiny", "sample"])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize(
+    ("window", "step", "wide"), [(1, 2, 40), (2, 2, 33), (3, 2, 40), (2, 3, 50), (3, 3, 57), (1, 5, 90)]
+)
+def test_elements_that_lie_apart(device: str, dtype: str, window: int, step: int, wide: int) -> None:
+    compare(pooling(5, 16, window, step, wide, dtype), device, True)
+
+
+def test_elements_that_lie_apart_are_loaded_once() -> None:
+    kernel = pooling(32, 64, 2, 2, 128, "float32")
     whole, apart = (retiming(kernel.compile(without=without)).time() for without in ((), ("fusion",)))
     assert whole.cycles * 3 < apart.cycles

@@ -47,10 +47,10 @@ def class_outline(part: CoreClass, device: Device, fusing: bool, strips: Strips 
     """
     kind = reduction_kinds(device.memory("ct_local").size_bytes // 8)
     registers = device.unit(units(device).vector).registers_bytes or 1 << 60
-    unfolding = device.memory("ct_local").size_bytes // 3
+    keeping = (device.memory("ct_local").size_bytes // 3, device.memory("global").access_bytes)
     apart: frozenset[str] = frozenset()
     while True:
-        made = outline(part, kind, fusing, apart, registers, strips, unfolding)
+        made = outline(part, kind, fusing, apart, registers, strips, keeping)
         torn = {
             value for group in flat_groups(made.items) if _is_torn(group, made) for value in group.produced
         }

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import prod
 from typing import Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineSetAttr
+from xdsl.dialects.builtin import AffineSetAttr
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineDimExpr, AffineSet
 
@@ -195,8 +196,7 @@ class Memory:
         total = self.home_elements[operand.storage.name]
         dims = list(operand.surface.dims)
         strides = [operand.surface.stride(d) for d in dims]
-        pairs = zip(strides, strides[1:], dims[1:], strict=False)
-        if any(outer % inner or outer < inner * extents[d] for outer, inner, d in pairs):
+        if any(outer % inner for outer, inner in pairwise(strides)):
             return self._windows(operand, extents)
         found = digits(operand.surface.base, strides)
         ranked: list[str | None] = [*dims]
@@ -204,33 +204,32 @@ class Memory:
             strides.append(1)
             ranked.append(None)
             found += [Linear()] * (len(strides) - len(found))
-        sizes = [total // strides[0], *(a // b for a, b in zip(strides, strides[1:], strict=False))]
+        sizes = [total // strides[0], *(a // b for a, b in pairwise(strides))]
+        ends = [upper(at, self.ranges) + extents.get(d or "", 1) for at, d in zip(found, ranked, strict=True)]
+        if total % strides[0] or any(end > size for end, size in zip(ends, sizes, strict=True)):
+            return self._windows(operand, extents)
         memory = self._reshaped(operand.storage.name, operand.dtype, tuple(sizes))
         return Buffered(memory, tuple(ranked), tuple(self.number(d) for d in found))
 
     def _windows(self, operand: Operand, extents: Mapping[str, int]) -> Buffered:
-        """A whole value in the scratchpad, seen by dims that overlap."""
-        dims = operand.surface.dims
-        sizes = tuple(extents[d] for d in dims)
-        strides = tuple(operand.surface.stride(d) for d in dims)
+        """A whole value in the scratchpad, seen by dims that overlap, begun at a place along one more."""
+        dims, base = operand.surface.dims, operand.surface.base
+        sizes = (*(extents[d] for d in dims), upper(base, self.ranges) + 1)
+        strides = (*(operand.surface.stride(d) for d in dims), 1)
         memory = self._reshaped(
             operand.storage.name, operand.dtype, (self.home_elements[operand.storage.name],)
         )
-        start = self.number(operand.surface.base)
-        known = None if start.terms else start.const
-        properties = {
-            "static_offsets": mlir.dense([DYNAMIC_INDEX if known is None else known]),
-            "static_sizes": mlir.dense(sizes),
-            "static_strides": mlir.dense(strides),
-        }
         made = mlir.op("memref.reinterpret_cast").build(
-            operands=[memory, [self.emit.value(start)] if start.terms else [], [], []],
-            properties=properties,
-            result_types=[
-                mlir.windows(sizes, strides, start.const if not start.terms else None, operand.dtype)
-            ],
+            operands=[memory, [], [], []],
+            properties={
+                "static_offsets": mlir.dense([0]),
+                "static_sizes": mlir.dense(sizes),
+                "static_strides": mlir.dense(strides),
+            },
+            result_types=[mlir.windows(sizes, strides, operand.dtype)],
         )
-        return Buffered(self.emit.add(made), dims, (Index(0),) * len(dims))
+        corner = (*[Index(0)] * len(dims), self.number(base))
+        return Buffered(self.emit.add(made), (*dims, None), corner)
 
     home_elements: dict[str, int] = field(default_factory=dict)
 

@@ -54,9 +54,9 @@ def view(shape: tuple[int, ...], strides: tuple[int, ...], dtype: str) -> Any:
 
 
 @cache
-def windows(shape: tuple[int, ...], strides: tuple[int, ...], offset: int | None, dtype: str) -> Any:
-    """Return the type of a scratchpad buffer walked by other strides from an offset on (None: any)."""
-    layout = builtin.StridedLayoutAttr(strides, offset)
+def windows(shape: tuple[int, ...], strides: tuple[int, ...], dtype: str) -> Any:
+    """Return the type of a scratchpad buffer walked by other strides."""
+    layout = builtin.StridedLayoutAttr(strides, 0)
     return MemRefType(element(dtype), shape, layout, memory_space("ct_local"))
 
 

@@ -13,9 +13,9 @@ class Names:
 
     `values` holds every tensor, those of copies included; `renamed` values are another value up to axes of
     extent 1; `aliases` are the bytes of another value in another shape (never of an alias); `computed` have a
-    Compute; the Computes of those in `apart` join no phase; `strips` are loops over
-    strips, `stripped` the values that hold one strip; `walks` are the strides of aliases that are windows of
-    a packed value.
+    Compute; the Computes of those in `apart` join no phase; `strips` are loops over strips, `stripped` the
+    values that hold one strip; `walks` says of aliases that are windows of a packed value where they begin
+    and their strides.
     """
 
     values: dict[str, Value]
@@ -25,7 +25,7 @@ class Names:
     loads: dict[str, Load] = field(default_factory=dict)
     apart: set[str] = field(default_factory=set)
     strips: set[str] = field(default_factory=set)
-    walks: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    walks: dict[str, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
     stripped: set[str] = field(default_factory=set)
     count: int = 0
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from headrace.schedule.graph import Carried, Compute, CoreClass, Handover, Loop, Store
 from headrace.schedule.phases.absorb import Known, absorbed, without_dead
 from headrace.schedule.phases.ahead import ahead
+from headrace.schedule.phases.cover import covered
 from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.grouping import Ranges, ReductionKind, Scope, grouped, overlap
 from headrace.schedule.phases.items import Item, LoopItem, flat_groups
@@ -47,17 +48,18 @@ def outline(
     apart: frozenset[str] = frozenset(),
     registers: int = 1 << 60,
     strips: Strips | None = None,
-    unfolding: int = 0,
+    keeping: tuple[int, int] = (0, 0),
 ) -> Outline:
     """Return the phases of a class; `fusing` False gives every Compute a phase of its own.
 
     The Computes of the values in `apart` join no phase and take nothing in; a row of several operands that
-    does not fit `registers` bytes is reduced in phases of its own. With `strips`, what can be cut is. Factors
-    of contractions that `unfolding` bytes hold are laid out as matrices.
+    does not fit `registers` bytes is reduced in phases of its own. With `strips`, what can be cut is. With
+    `keeping` (bytes of the scratchpad, of an access), factors of contractions are laid out as matrices and
+    elements that lie apart are loaded in boxes, if so many bytes hold them.
     """
     block, names = regular(graph_class)
-    if fusing and unfolding:
-        block = unfolded(block, names, unfolding)
+    if fusing and keeping[0]:
+        block = covered(unfolded(block, names, keeping[0]), names, *keeping)
     if strips is not None:
         block = in_strips(block, names, strips)
     ranges = _ranges(block)

@@ -11,6 +11,7 @@ from math import prod
 from headrace.schedule.graph import Axis, Compute, Linear, Value
 from headrace.schedule.phases.fuse import Group, Kind
 from headrace.schedule.phases.grouping import Scope
+from headrace.schedule.phases.linear import add
 from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.outline import Outline
 from headrace.schedule.phases.storage import (
@@ -74,7 +75,8 @@ def storage_of(value: str, names: Names, homes: Homes) -> Storage:
         source = names.aliases[value]
         place = storage_of(source, names, homes)
         if value in names.walks:
-            return Storage(place.kind, place.name, place.dtype, place.base, names.walks[value])
+            offset, walked = names.walks[value]
+            return Storage(place.kind, place.name, place.dtype, add(place.base, offset), walked)
         strides = restrided(names.values[source].shape, place.strides, names.values[value].shape)
         assert strides is not None
         return Storage(place.kind, place.name, place.dtype, place.base, strides)

@@ -17,20 +17,17 @@ from headrace.schedule.graph import (
     Compute,
     Dim,
     Handover,
-    Linear,
     Load,
     Loop,
     Out,
     Scalar,
     Store,
-    Value,
-    View,
 )
+from headrace.schedule.phases.cover import Box, Part, box_of, boxed, windows
 from headrace.schedule.phases.names import Names
-from headrace.schedule.phases.statements import Block, identity
-from headrace.schedule.phases.storage import Surface, of_access, packed, surface
+from headrace.schedule.phases.statements import Block
+from headrace.schedule.phases.storage import Surface, of_access, surface
 
-Part = Load | Compute
 LONG = 128
 """Elements of a run from which on products place by place keep a unit busy while the next ones load."""
 
@@ -76,7 +73,7 @@ def _laid_out(compute: Compute, names: Names, room: int, stored: set[str]) -> tu
             continue
         size = itemsize(names.values[ins[side].value].dtype)
         elements = prod(extents[d] for d in walk.dims)
-        overlaps = load is not None and prod(_box(of_access(load).strides, _shape(load, names))[1]) < elements
+        overlaps = load is not None and _box(load, names).elements < elements
         if load is None or elements * size * 2 > room or not (overlaps or extents[order[-1]] < LONG):
             return [], compute
         found, ins[side] = _copied(ins[side], load, walk, order, extents, names, stored)
@@ -84,8 +81,8 @@ def _laid_out(compute: Compute, names: Names, room: int, stored: set[str]) -> tu
     return before, replace(compute, ins=tuple(ins))
 
 
-def _shape(load: Load, names: Names) -> tuple[int, ...]:
-    return names.values[load.value].shape
+def _box(load: Load, names: Names) -> Box:
+    return box_of(of_access(load).strides, names.values[load.value].shape)
 
 
 def _run(walk: Surface, dims: Sequence[str], extents: Mapping[str, int]) -> tuple[str, ...] | None:
@@ -109,7 +106,10 @@ def _copied(
     before: list[Part] = []
     source = access.value
     if load.view.arg not in stored:
-        before, source = _covered(access, load, names)
+        value, box = names.values[source], _box(load, names)
+        if box.elements < prod(value.shape):
+            before, whole = boxed(of_access(load), box, value, names)
+            source = windows(whole, box, 0, value, names)
     others = [d for d in walk.dims if d not in order]
     dims = (*order, *others)
     value = names.values[access.value]
@@ -129,50 +129,3 @@ def _copied(
     names.computed.add(kept.name)
     names.apart.add(kept.name)
     return [*before, copy], Access(kept.name, tuple(Axis(d) for d in dims))
-
-
-def _covered(access: Access, load: Load, names: Names) -> tuple[list[Part], str]:
-    """A load of all that overlapping windows cover, its copy in the scratchpad, and the windows as an alias
-    of it; nothing, and the value itself, where nothing overlaps.
-    """
-    place, value = of_access(load), names.values[access.value]
-    steps, extents, walk = _box(place.strides, value.shape)
-    if prod(extents) >= prod(value.shape):
-        return [], access.value
-    where = load.where
-    raw = names.fresh(f"{value.name}.covered", Value(value.name, extents, value.dtype, value.where))
-    view = View(load.view.arg, place.base, value.dtype, extents, steps, load.view.space, where)
-    whole = Load(raw.name, view, (Linear(),) * len(extents), tuple(range(len(extents))), (), where)
-    names.loads[raw.name] = whole
-    kept = names.fresh(f"{value.name}.box", raw)
-    names.computed.add(kept.name)
-    names.apart.add(kept.name)
-    windows = names.fresh(f"{value.name}.windows", value)
-    names.aliases[windows.name] = kept.name
-    inner = packed(extents)
-    names.walks[windows.name] = tuple(0 if axis is None else factor * inner[axis] for axis, factor in walk)
-    return [whole, identity(raw.name, kept, names)], windows.name
-
-
-def _box(
-    strides: Sequence[int], shape: Sequence[int]
-) -> tuple[tuple[int, ...], tuple[int, ...], list[tuple[int | None, int]]]:
-    """(strides, extents) of the box that axes with these strides cover, and how each axis walks it: the dim
-    of the box and the steps there. Axes that overlap walk one dim.
-    """
-    steps: list[int] = []
-    extents: list[int] = []
-    walk: list[tuple[int | None, int]] = [(None, 0)] * len(strides)
-    for axis in sorted(range(len(strides)), key=lambda k: strides[k]):
-        stride, extent = strides[axis], shape[axis]
-        if extent == 1 or stride == 0:
-            continue
-        if steps and stride % steps[-1] == 0 and stride < extents[-1] * steps[-1]:
-            extents[-1] += (extent - 1) * stride // steps[-1]
-        else:
-            steps.append(stride)
-            extents.append(extent)
-        walk[axis] = (len(steps) - 1, stride // steps[-1])
-    last = len(steps) - 1
-    flipped: list[tuple[int | None, int]] = [(None if d is None else last - d, f) for d, f in walk]
-    return tuple(reversed(steps)), tuple(reversed(extents)), flipped
