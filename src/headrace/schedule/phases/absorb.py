@@ -135,12 +135,17 @@ def _spent(group: Group) -> int:
     return issues(replace(group, computes=clones))
 
 
-def without_dead(groups: Sequence[Group], is_needed: Callable[[str], bool]) -> list[Group | None]:
-    """Return the groups without Computes nobody reads; None for a group of which nothing is left."""
+def without_dead(
+    groups: Sequence[Group], is_needed: Callable[[str], bool], aliases: Mapping[str, str]
+) -> list[Group | None]:
+    """Return the groups without Computes nobody reads, under their own name or another; None for a group of
+    which nothing is left.
+    """
     current: list[Group | None] = list(groups)
     while True:
         read = {a.value for g in current if g is not None for c in g.computes for a in c.ins}
         read |= {o.init for g in current if g for c in g.computes for o in c.outs if isinstance(o.init, str)}
+        read |= {aliases[value] for value in read & aliases.keys()}
         changed = False
         for k, group in enumerate(current):
             if group is None:

@@ -109,11 +109,11 @@ def _recomputing(
         made.append(group if scope.apart & group.produced.keys() else absorbed(group, known))
         written += [s for v in group.produced for s in stores.get(v, ())]
     carried = {c.inner for i in items for c in _carried(i)}
-    is_needed = lambda v: v in stores or v in scope.passed or v in carried or v in names.aliases.values()  # noqa: E731
+    is_needed = lambda v: v in stores or v in scope.passed or v in carried  # noqa: E731
     fresh = lambda v: names.fresh(v, names.values[v]).name  # noqa: E731
-    left = without_dead(made, is_needed)
+    left = without_dead(made, is_needed, names.aliases)
     shorter = [split(g, names.values, registers, fresh) if g is not None else [] for g in left]
-    flat = iter(without_dead([g for several in shorter for g in several], is_needed))
+    flat = iter(without_dead([g for several in shorter for g in several], is_needed, names.aliases))
     counts = iter([len(several) for several in shorter])
     return _replaced(items, iter([[next(flat) for _ in range(n)] for n in counts]))
 
