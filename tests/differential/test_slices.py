@@ -35,3 +35,20 @@ def test_a_slice_with_steps(
     y = t.let(f"tensor.extract_slice {x}{box} : {tensor(shape, dtype)} to {tensor(sizes, dtype)}")
     t.store(y, t.view("y", sizes, dtype), zero, sizes)
     compare(Kernel(t.module("k", "%x: index, %y: index", (1,), "// a slice")), "tiny", is_checked=True)
+
+
+@pytest.mark.parametrize("device", ["spyre", "tiny", "sample"])
+def test_a_computed_part_of_a_filled_tensor_is_not_forgotten(device: str) -> None:
+    """The fill alone could be repeated where the tensor is read; with what is written over it, it cannot."""
+    t = Text()
+    x = t.load(t.view("x", (5,), "f32"), [t.index(0)], (5,))
+    zero = t.constant("0.0", "f32", "%zero")
+    total = t.let(
+        f"linalg.reduce {{ arith.addf }} ins({x} : {tensor((5,), 'f32')}) "
+        f"outs({t.fill(zero, (), 'f32')} : tensor<f32>) dimensions = [0]"
+    )
+    part = t.let(f"tensor.expand_shape {total} [] output_shape [1] : tensor<f32> into tensor<1xf32>")
+    filled = t.fill(zero, (8,), "f32")
+    whole = t.let(f"tensor.insert_slice {part} into {filled}[2] [1] [1] : tensor<1xf32> into tensor<8xf32>")
+    t.store(t.let(f"arith.negf {whole} : tensor<8xf32>"), t.view("y", (8,), "f32"), [t.index(0)], (8,))
+    compare(Kernel(t.module("k", "%x: index, %y: index", (1,), "// a sum in a filled tensor")), device, True)

@@ -112,6 +112,8 @@ class _Pass:
 
     def _compute(self, compute: Compute, first: int) -> int:
         kind = self.kind(compute, self.scope)
+        for out in compute.outs:  # of several that write a value none can be repeated for all of it
+            self.cheap.pop(out.value, None)
         if self.fusing and not self.scope.apart & {o.value for o in compute.outs}:
             early = self._earliest(compute, self.cheap.keys()) if self.cheap else first
             for index in range(max(early, 0), len(self.items)):
@@ -123,7 +125,8 @@ class _Pass:
                         self.items[index] = made
                         self._note(index, compute, made)
                         return index
-        if is_pointwise(compute) and all(self._is_loaded(a.value) for a in compute.ins):
+        is_alone = all(o.value not in self.written for o in compute.outs)
+        if is_alone and is_pointwise(compute) and all(self._is_loaded(a.value) for a in compute.ins):
             self.cheap[compute.outs[0].value] = compute
         return self._append(alone(compute, kind))
 
