@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from benchmarks.kernels.text import Text, tensor
+from benchmarks.schedule import timed_cycles
 
 from headrace import ktir
 from headrace.runtime.kernel import Kernel
+from headrace.runtime.summary import summary
 from tests.differential.test_kernels import compare
 
 
@@ -93,3 +97,61 @@ def test_a_carried_value_may_stay_what_it_was(device: str, is_nested: bool, trip
             outer.top, outer.kept = loop.top, loop.kept
         y[:, :], z[:, :] = outer.top, outer.kept
     compare(k.kernel, device, is_checked=True)
+
+
+def flash_attention(heads: int, length: int, width: int, parts: int, block: int | None) -> Kernel:
+    """y = softmax(q k^T / sqrt(width)) v; a tile owns length/parts queries of a head and walks its keys in a
+    loop with a carried maximum, sum and result, or takes them all at once (no `block`).
+    """
+    rows = length // parts
+    with ktir.kernel("flash", grid=[heads * parts]) as k:
+        q, keys, values, y = (k.argument(name, (heads * length, width), "f16") for name in "qkvy")
+        mine, first = k.tile_id() * rows, (k.tile_id() // parts) * length
+        queries = q[mine : mine + rows, :].load()
+
+        def scores(at, size: int):
+            return (queries @ keys[at : at + size, :].load().T) * width**-0.5
+
+        def mixed(powers, at, size: int):
+            return powers.cast("f16") @ values[at : at + size, :].load()
+
+        if block is None:
+            found = scores(first, length)
+            powers = ktir.exp(found - found.max(axis=1, keepdims=True))
+            total, mix = powers.sum(axis=1, keepdims=True), mixed(powers, first, length)
+        else:
+            start = {
+                "top": k.full((rows, 1), -1e30, "f32"),
+                "total": k.zeros((rows, 1), "f32"),
+                "mix": k.zeros((rows, width), "f32"),
+            }
+            with k.loop(0, length, block, **start) as loop:
+                at = first + loop.index
+                found = scores(at, block)
+                top = ktir.maximum(loop.top, found.max(axis=1, keepdims=True))
+                shrunk, powers = ktir.exp(loop.top - top), ktir.exp(found - top)
+                loop.total = loop.total * shrunk + powers.sum(axis=1, keepdims=True)
+                loop.mix = loop.mix * shrunk + mixed(powers, at, block)
+                loop.top = top
+            total, mix = loop.total, loop.mix
+        y[mine : mine + rows, :] = (mix / total).cast("f16")
+    return k.kernel
+
+
+def test_what_a_loop_reads_of_a_load_before_it_is_loaded_once() -> None:
+    kernel = flash_attention(1, 64, 64, 1, 16)
+    run = compare(kernel, "spyre", is_checked=True)
+    assert summary(run)["bytes"]["ddr_read"] == 3 * 64 * 64 * 2  # queries, keys and values
+    (part,) = run.program.plan["classes"]
+    assert part["is_holding"]
+    again = kernel.compile("spyre", plan=json.loads(json.dumps(run.program.plan)))
+    assert again.dfir == run.program.dfir
+    apart = compare(kernel, "spyre", is_checked=True, without=("residency",))
+    assert not apart.program.plan["classes"][0]["is_holding"]
+
+
+@pytest.mark.parametrize("width", [64, 128])
+def test_attention_in_a_loop_takes_as_long_as_over_whole_rows(width: int) -> None:
+    kernels = (flash_attention(8, 1024, width, 4, block) for block in (128, None))
+    looped, whole = (timed_cycles(kernel.compile("spyre")) for kernel in kernels)
+    assert looped <= 1.05 * whole

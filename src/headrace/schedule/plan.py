@@ -69,7 +69,8 @@ class ClassPlan:
 
     `strips` (if the phases run strip by strip): the "rows" of a strip, in how many "steps" the columns grow
     that a mask leaves, whether factors all strips read are "kept" in the scratchpad and whether a strip
-    begins before the one before it ends ("ahead") (1 or 0). `overlapped` are the predicted cycles of all
+    begins before the one before it ends ("ahead") (1 or 0). `is_holding`: what loops read of
+    loads before them is brought into the scratchpad once. `overlapped` are the predicted cycles of all
     phases where loads and stores of one go on beside the work of others, 0 where each is counted by itself.
     """
 
@@ -78,6 +79,7 @@ class ClassPlan:
     homes: Mapping[str, str]
     strips: Mapping[str, int] = field(default_factory=dict)
     overlapped: float = 0.0
+    is_holding: bool = False
 
     @property
     def cycles(self) -> float:
@@ -153,6 +155,7 @@ class Plan:
                 c.cores,
                 dict(sorted(c.homes.items())),
                 dict(sorted(c.strips.items())),
+                c.is_holding,
                 *map(_decisions, c.phases),
             ]
             for c in self.classes

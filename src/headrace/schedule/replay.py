@@ -39,8 +39,11 @@ class Layout:
     arguments: tuple[Arg, ...]
 
 
-def class_outline(part: CoreClass, device: Device, fusing: bool, strips: Strips | None = None) -> Outline:
-    """Return the phases of a class for a device.
+def class_outline(
+    part: CoreClass, device: Device, fusing: bool, strips: Strips | None = None, is_holding: bool = False
+) -> Outline:
+    """Return the phases of a class for a device; `is_holding` brings what loops read of loads before them
+    into the scratchpad once.
 
     A row reduction over several dims needs every operand of its phase to walk them as one; what was fused
     with one that does not gets phases of its own.
@@ -48,9 +51,10 @@ def class_outline(part: CoreClass, device: Device, fusing: bool, strips: Strips 
     kind = reduction_kinds(device.memory("ct_local").size_bytes // 8)
     registers = device.unit(units(device).vector).registers_bytes or 1 << 60
     keeping = (device.memory("ct_local").size_bytes // 3, device.memory("global").access_bytes)
+    holding = device.memory("ct_local").size_bytes // 4 if is_holding else 0
     apart: frozenset[str] = frozenset()
     while True:
-        made = outline(part, kind, fusing, apart, registers, strips, keeping)
+        made = outline(part, kind, fusing, apart, registers, strips, keeping, holding)
         torn = {
             value for group in flat_groups(made.items) if _is_torn(group, made) for value in group.produced
         }
@@ -98,7 +102,7 @@ def layouts(graph: TileGraph, plan: Plan, device: Device) -> list[Layout]:
 
 
 def _layout(part: CoreClass, chosen: ClassPlan, device: Device, fusing: bool, count: int) -> Layout:
-    made = class_outline(part, device, fusing, strips_of(chosen))
+    made = class_outline(part, device, fusing, strips_of(chosen), chosen.is_holding)
     groups = flat_groups(made.items)
     if (
         len(groups) != len(chosen.phases)

@@ -11,6 +11,7 @@ from headrace.schedule.phases.ahead import ahead
 from headrace.schedule.phases.cover import covered
 from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.grouping import Ranges, ReductionKind, Scope, grouped, overlap
+from headrace.schedule.phases.held import held
 from headrace.schedule.phases.items import Item, LoopItem, flat_groups
 from headrace.schedule.phases.linear import lower, upper
 from headrace.schedule.phases.longrows import split
@@ -18,7 +19,7 @@ from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.overwrite import overwriting, readers
 from headrace.schedule.phases.pairs import paired
 from headrace.schedule.phases.statements import Block, regular
-from headrace.schedule.phases.strips import Strips, in_strips
+from headrace.schedule.phases.strips import KEEP, Strips, in_strips
 from headrace.schedule.phases.unfold import unfolded
 from headrace.schedule.phases.writes import Writes
 from headrace.schedule.ring import apart_entry
@@ -49,19 +50,23 @@ def outline(
     registers: int = 1 << 60,
     strips: Strips | None = None,
     keeping: tuple[int, int] = (0, 0),
+    holding: int = 0,
 ) -> Outline:
     """Return the phases of a class; `fusing` False gives every Compute a phase of its own.
 
     The Computes of the values in `apart` join no phase and take nothing in; a row of several operands that
     does not fit `registers` bytes is reduced in phases of its own. With `strips`, what can be cut is. With
     `keeping` (bytes of the scratchpad, of an access), factors of contractions are laid out as matrices and
-    elements that lie apart are loaded in boxes, if so many bytes hold them.
+    elements that lie apart are loaded in boxes, if so many bytes hold them. What loops read of
+    loads before them is brought in once, as far as `holding` bytes hold it.
     """
     block, names = regular(graph_class)
     if fusing and keeping[0]:
         block = covered(unfolded(block, names, keeping[0]), names, *keeping)
     if strips is not None:
         block = in_strips(block, names, strips)
+    elif holding:
+        block = held(block, names, holding)
     ranges = _ranges(block)
     passed = frozenset(
         o.value for s in graph_class.body if isinstance(s, Compute) and apart_entry(s) for o in s.outs
@@ -89,7 +94,7 @@ def _recomputing(
     """The items after cheap values moved to where they are read; phases that became idle are gone."""
     stored = frozenset(_homes(items, names))
     groups = flat_groups(items)
-    producers = {o.value: c for g in groups for c in g.computes for o in c.outs}
+    producers = {o.value: c for g in groups for c in g.computes if c.source != KEEP for o in c.outs}
     for several in [v for v in producers if sum(v in g.produced for g in groups) > 1]:
         del producers[several]
     written: list[Store] = []

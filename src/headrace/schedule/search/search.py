@@ -28,10 +28,17 @@ from headrace.schedule.search.memo import carried_over, signature
 from headrace.schedule.search.strategies import least_plans, plans
 from headrace.schedule.search.strips import choices, scratch_cycles
 from headrace.schedule.search.timeline import strip_cycles
+from headrace.schedule.search.variants import difference, fastest, side_by_side
 from headrace.schedule.search.vector import Limits, describe
 
 OPTIMISATIONS = ("fusion", "double-buffering", "multicast", "residency", "retiling", "pacing", "ring")
 """Names `without` may hold that concern this room; others are read elsewhere."""
+
+
+HOLDING = 1.02
+"""What loops read of loads before them is held even if that is predicted to take so many times as long: no
+prediction counts that loads in every iteration keep others waiting.
+"""
 
 
 class Options(Protocol):
@@ -97,7 +104,7 @@ def search(
             raise
         fusing, tally = False, Tally()
         classes = _classes(graph, device, without, fusing, tally, room)
-    total = _together(classes)
+    total = side_by_side(classes)
     least = bound(Work.from_attribute({k: v for k, v in graph.work.items() if isinstance(v, int)}), device)
     best = Plan(
         graph.name, device.name, fusing, classes, round(total, 1), round(least.cycles, 1), least.resource,
@@ -106,39 +113,7 @@ def search(
     )  # fmt: skip
     if simulate is None or chosen.effort < 2 or not tally.runners_up:
         return best
-    return _simulated(best, tally.runners_up[: 4 * chosen.effort], simulate)
-
-
-def _together(classes: Sequence[ClassPlan]) -> float:
-    """Cycles of classes of cores side by side: of the slowest, and of device memory for all of them."""
-    moved = sum(phase.parts.get("ddr", 0.0) * phase.runs for part in classes for phase in part.phases)
-    return max([moved if len(classes) > 1 else 0.0, *(part.cycles for part in classes)])
-
-
-def _simulated(best: Plan, others: list[PhasePlan], simulate: Callable[[Plan], float]) -> Plan:
-    """The fastest of the plan and its variants by one phase; every variant is listed with its cycles."""
-    winner, least = best, simulate(best)
-    tried: list[Alternative] = []
-    for phase in others:
-        classes = tuple(_with_phase(part, phase) for part in best.classes)
-        total = _together(classes)
-        variant = replace(best, classes=classes, predicted_cycles=round(total, 1))
-        cycles = simulate(variant)
-        own = next((p for part in best.classes for p in part.phases if p.name == phase.name), phase)
-        what = f"{phase.name}: {_difference(own, phase)}"
-        tried.append(Alternative(what, variant.predicted_cycles, cycles))
-        if cycles < least:
-            winner, least = variant, cycles
-    return replace(winner, simulated=1 + len(others), alternatives=(*tried, *best.alternatives))
-
-
-def _with_phase(part: ClassPlan, phase: PhasePlan) -> ClassPlan:
-    """The class with a phase replaced, where name and dims are the same."""
-    same = [
-        replace(phase, runs=p.runs) if (p.name, p.extents) == (phase.name, phase.extents) else p
-        for p in part.phases
-    ]
-    return replace(part, phases=tuple(same))
+    return fastest(best, tally.runners_up[: 4 * chosen.effort], simulate)
 
 
 def rooms(device: Device) -> list[int]:
@@ -167,7 +142,7 @@ def _class_plan(
 ) -> ClassPlan:
     """The plan of a class with as many values between phases in the scratchpad as leave every phase room; in
     strips, if values that would go through device memory may stay there then and that is predicted to last
-    less long.
+    less long; with what loops read of loads before them held there, likewise.
     """
     made = class_outline(part, device, fusing)
     kinds = place_homes(made, room // 2)
@@ -177,6 +152,11 @@ def _class_plan(
     if stripped is not None and stripped.cycles <= scratch_cycles(made, kinds, len(part.cores), device):
         return stripped
     whole = _resident(part, made, device, without, tally, room)
+    if fusing and "residency" not in without:
+        held = class_outline(part, device, fusing, is_holding=True)
+        if len(held.homes) > len(made.homes):
+            plan = _resident(part, held, device, without, tally, room)
+            whole = replace(plan, is_holding=True) if plan.cycles <= HOLDING * whole.cycles else whole
     return whole if stripped is None or whole.cycles <= stripped.cycles else stripped
 
 
@@ -314,7 +294,7 @@ def _phase(
     tally.runners_up += found[1:4]
     best = found[0]
     for other in found[1:3]:
-        tally.alternatives.append(Alternative(f"{name}: {_difference(best, other)}", round(other.cycles, 1)))
+        tally.alternatives.append(Alternative(f"{name}: {difference(best, other)}", round(other.cycles, 1)))
     tally.known[mark] = (best, ours)
     return best
 
@@ -337,12 +317,3 @@ def _too_large(group: Group, limits: Limits) -> Diagnostic:
     hint = "use a device with a larger scratchpad, or shorter rows"
     message = f"not even one step of the phase fits {limits.lx_bytes} bytes of scratchpad"
     return Diagnostic(message, compute.where, describe(compute), hint)
-
-
-def _difference(best: PhasePlan, other: PhasePlan) -> str:
-    changes = [
-        f"{d} {best.tile[d]} -> {other.tile.get(d)}" for d in best.tile if best.tile[d] != other.tile.get(d)
-    ]
-    if best.order != other.order:
-        changes.append(f"order {best.order} -> {other.order}")
-    return "tile " + ", ".join(changes) if changes else "same tile"
