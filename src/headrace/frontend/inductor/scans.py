@@ -135,10 +135,17 @@ def _triangle(kind: str, x: Any, dim: int, is_exclusive: bool) -> Any:
     return reduced(kind, x, body, size, [size[dim]], dtype)
 
 
+def _width(n: int) -> int:
+    """The length of a row: about the square root of n, and a divisor of n if there is one near."""
+    root = math.isqrt(n - 1) + 1
+    even = [w for w in range(root // 2 + 1, 2 * root) if n % w == 0]
+    return min(even, key=lambda w: max(w / root, root / w), default=root)
+
+
 def _blocked(kind: str, x: Any, dim: int, n: int, is_exclusive: bool) -> Any:
     """Rows of about the square root of n, each begun with the total of the rows before."""
     size, neutral = list(x.get_size()), int(kind == "prod")
-    width = math.isqrt(n - 1) + 1
+    width = _width(n)
     rows = -(-n // width)
     pads = [0, 0] * (len(size) - 1 - dim) + [0, rows * width - n]
     if pads[-1]:
