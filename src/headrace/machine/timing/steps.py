@@ -50,7 +50,7 @@ def steps(
     nodes: Sequence[Step], unit: Unit, stationary: frozenset[int], where: Where, prices: Prices
 ) -> Steps:
     """Return the phases of straight-line nodes; a receive after a send begins a new phase."""
-    ports = [Port(v.lanes, v.dtype) for node in nodes if (v := _message(node)) is not None]
+    ports = _ports(nodes)
     phases: list[Phase] = []
     latency = 0
     traffic: dict[str, int] = {}
@@ -60,6 +60,10 @@ def steps(
         for name, size in _traffic(part, unit, where, prices):
             traffic[name] = traffic.get(name, 0) + size
     return Steps(tuple(phases), latency, tuple(sorted(traffic.items())))
+
+
+def _ports(nodes: Sequence[Step]) -> list[Port]:
+    return [Port(v.lanes, v.dtype) for node in nodes if (v := _message(node)) is not None]
 
 
 def _message(node: Step) -> Value | None:
@@ -100,8 +104,9 @@ def _price(
     if not unit.lanes:
         return ticks(scalar), 0
     ops = _ops(part, unit)
-    moved = ports if any(_message(node) is not None for node in part) else []
+    own = _ports(part)
     priced = any(op.op_class != FREE for op in ops)
+    moved = (ports if priced else own) if own else []  # what only passes costs what it moves itself
     try:
         cost = step_cycles(ops, moved, prices.device, unit)
     except HeadraceError as error:

@@ -74,11 +74,14 @@ def walk(
     product: Callable[[Index], None] | None,
     beside: Callable[[Guest, At, int], None] | None = None,
     turn: Turn = "first",
+    is_flat: bool = False,
 ) -> None:
     """Emit the loops over the rows of a block; `beside` emits a section of a row of the guest, before the
     products that follow it or (turn "last") after them. A unit may have to do with one of both only.
 
-    All units of a block walk the same loops. The products that follow a section lie side by side.
+    All units of a block walk the same rows in the same order. The products that follow a section lie side by
+    side; with `is_flat` they are written out, so that the loop over rows is one of straight-line steps, and
+    what a row reduces is waited for while other rows are computed.
     """
     if found.guest is None:
         _products(emit, found.count, found.first, product)
@@ -90,8 +93,9 @@ def walk(
             at = number * plan.between + found.first + section * found.rows * plan.between
             if beside is not None and turn == "first":
                 beside(found.guest, found.place(number), section)
-            if plan.between == 1 and product is not None:
-                product(at)
+            if product is not None and (plan.between == 1 or is_flat):
+                for offset in range(plan.between):
+                    product(at + offset)
             else:
                 _products(emit, Index(plan.between), at, product)
             if beside is not None and turn == "last":

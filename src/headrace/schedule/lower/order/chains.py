@@ -4,6 +4,9 @@ out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 from headrace.schedule.lower.index import Expr, Var, entries, substitute, times
 from headrace.schedule.lower.order.accesses import Access, Range
 from headrace.schedule.lower.tree import Apply, Block, Loop, Node, PointLoop, Stage, trips
@@ -76,17 +79,23 @@ def _siblings(block: Block, path: tuple[int, ...]) -> list[Stage]:
 
 
 def _takes(stage: Stage, unit: str, counts: list[Expr]) -> bool:
-    """True if the stage receives from `unit` once an iteration of a nest with these trips."""
-    return any(_received(node, unit, counts, 0) for node in stage.body)
+    """True if the stage receives from `unit` once an iteration of a nest with these trips; the innermost
+    loops may be written out, beside others.
+    """
+    return _received(stage.body, unit, counts)
 
 
-def _received(node: Node, unit: str, counts: list[Expr], depth: int) -> bool:
-    if isinstance(node, PointLoop):
-        if depth >= len(counts) or trips(node.low, node.high, node.step) != counts[depth]:
-            return False
-        return any(_received(inner, unit, counts, depth + 1) for inner in node.body)
-    if depth != len(counts):
-        return False
+def _received(nodes: Sequence[Node], unit: str, counts: list[Expr]) -> bool:
+    here = sum(not isinstance(node, PointLoop) and _receives(node, unit) for node in nodes)
+    written_out = prod(c.const if c.is_number and isinstance(c.const, int) else 0 for c in counts)
+    if written_out and here >= written_out:
+        return True
+    loops = [node for node in nodes if isinstance(node, PointLoop)]
+    alike = [n for n in loops if counts and trips(n.low, n.high, n.step) == counts[0]]
+    return any(_received(node.body, unit, counts[1:]) for node in alike)
+
+
+def _receives(node: Node, unit: str) -> bool:
     if isinstance(node, Apply):
         name = getattr(node.op, "name", "")
         return name == "ktdf.read_from_fifo" and _source(node.op) == unit
