@@ -303,9 +303,7 @@ def _vector(emit: Emitter, pipe: Pipeline, work: _Plumbing, found: Rows) -> None
             return
         _epilogue(emit, pipe, work, sums, known, row)
 
-    walk(
-        emit, found, product, lambda guest, at, section: guest.compute(pipe, at, section), is_flat=True
-    )
+    walk(emit, found, product, lambda guest, at, section: guest.compute(pipe, at, section), is_flat=True)
 
 
 def _flat(emit: Emitter, value: SSAValue, work: _Plumbing) -> SSAValue:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Any
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
@@ -15,15 +13,16 @@ from headrace.schedule.build import rows
 from headrace.schedule.build.emitter import Box, Emitter
 from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered, Memory
-from headrace.schedule.build.share import Share
+from headrace.schedule.build.nests import Loops
 from headrace.schedule.build.tiles import Part, parts, tile_loop
+from headrace.schedule.build.turned import build_turned
 from headrace.schedule.phases.halves import halves
 from headrace.schedule.phases.multicast import groups
 from headrace.schedule.phases.passes import Step, step_of
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.phases.straight import is_straight
+from headrace.schedule.phases.turned import turned
 from headrace.schedule.plan import PhasePlan
-from headrace.schedule.ring import nearest
 from headrace.schedule.units import Units, units
 
 
@@ -263,13 +262,17 @@ def _nest(
     targets: Mapping[str, Buffered],
 ) -> None:
     emit, plan = phase.emit, phase.plan
+    block = turned(phase.shape, plan.lane, part.tile, phase.device, plan.unit)
+    if block is not None:
+        build_turned(phase, block, part.tile, sources, targets)
+        return
     lane, size = plan.lane, part.tile.get(plan.lane, 1)
     step = min(plan.step, size)
     point = {d: (size // step if d == lane else e) for d, e in part.tile.items()}
     moving = frozenset(d for d, e in point.items() if e > 1)
     made = step_of(phase.shape, lane, step, moving, phase.device, plan.unit)
     slots = rows.Slots(phase, lane, step, made)
-    loops = Loops(phase, point, lane, step)
+    loops = Loops(phase, point, lane, {lane: step})
     with emit.corelets(phase.corelets) as cl:
         loops.shared_by(cl)
         _pipeline(phase, made, slots, loops, origin, sources, targets)
@@ -297,44 +300,3 @@ def _pipeline(
             rows.compute(phase, made, slots, pipe, loops, origin)
         with pipe.stage(phase.units.writer):
             rows.write(phase, made, slots, pipe, loops, targets)
-
-
-class Loops:
-    """The point loops of a tile, one of them split over the corelets."""
-
-    def __init__(self, phase: Phase, point: Mapping[str, int], lane: str, step: int) -> None:
-        self.emit, self.lane, self.step = phase.emit, lane, step
-        self.corelets = phase.corelets
-        steps, kind = prod(point.values()), phase.units.vector
-        self.alone = nearest(phase.shape.group.computes, steps, phase.device, kind)
-        self.extents = {d: e for d, e in point.items() if e > 1}
-        wide = [d for d, e in self.extents.items() if e >= self.corelets]
-        even = [d for d in wide if self.extents[d] % self.corelets == 0]
-        best = max(self.extents, key=lambda d: self.extents[d], default=lane)
-        self.split = even[0] if even else wide[0] if wide else best
-        self.extents.setdefault(self.split, 1)
-
-    def shared_by(self, cl: Index) -> None:
-        """Give each corelet floor(cl * extent / corelets) up to the next one's share of the split dim; all to
-        the one that is nearer to the cores it sends to.
-        """
-        extent = self.extents[self.split]
-        if self.alone is None:
-            self.first, self.count = Share(self.emit, cl, self.corelets).of(extent)
-        else:
-            self.first = Index(0)
-            self.count = cl * extent if self.alone else cl * -extent + extent
-
-    @contextmanager
-    def nest(self) -> Iterator[dict[str, Index]]:
-        """Open the loops; yields in-tile coordinates (of the lane dim: of the first element of the chunk)."""
-        with ExitStack() as stack:
-            at: dict[str, Index] = {}
-            for dim, extent in self.extents.items():
-                is_split = dim == self.split
-                number = stack.enter_context(
-                    self.emit.loop(self.count if is_split else extent, "r", "parallel_loop")
-                )
-                where = number + self.first if is_split else number
-                at[dim] = where * self.step if dim == self.lane else where
-            yield at

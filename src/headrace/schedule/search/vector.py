@@ -14,6 +14,7 @@ from headrace.schedule.phases.multicast import is_shared
 from headrace.schedule.phases.passes import cost, has_lane, point_dims, row_bytes, step_of
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.phases.straight import is_straight
+from headrace.schedule.phases.turned import turned
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.ring import apart_entry, exchanged, message_lanes, nearest
 from headrace.schedule.search.pricing import Traffic, phase_cycles, rounded
@@ -285,6 +286,10 @@ def _priced(plan: PhasePlan, shape: Shape, device: Device, cores: int) -> PhaseP
     bandwidth = (link.bandwidth if link is not None else None) or 1 << 30
     sent = sum(_message_cycles(o, plan.lane, step, bandwidth) for p in made.passes for o in p.reads)
     compute = share * cost(shape, made, plan.lane, step, device, plan.unit, alone)
+    block = turned(shape, plan.lane, tile, device, plan.unit)
+    if block is not None:
+        share = ceil(prod(tile.values()) / block.elements / device.corelets)
+        compute, sent = share * block.cycles(device, plan.unit), float(block.accesses())
     traffic = Traffic(device, cores)
     for o in shape.inputs:
         if o.storage.kind != "lx":

@@ -147,6 +147,8 @@ class Step:
             raise HeadraceError(Diagnostic("a step keeps and reduces dims", location(op), op.name, hint))
 
     def _map(self, op: Any, nest: Nest) -> None:
+        if op.name == "linalg.transpose" and self._turn(op):
+            return
         if op.name in MOVES:
             self.values[op.results[0]] = self.operand(nest.inputs[0], nest.maps[0], nest)
             return
@@ -162,6 +164,14 @@ class Step:
             if isinstance(value, Lanes) and value.shape == ONE_LANE != shape:
                 value = self.emit.lanes(value, shape)
             self.values[result] = value
+
+    def _turn(self, op: Any) -> bool:
+        """Turn a block of two dims whose extents are powers of two; False for any other."""
+        found = self.get(op.inputs[0])
+        if not isinstance(found, Lanes) or len(found.shape) != 2 or any(n & (n - 1) for n in found.shape):
+            return False
+        self.values[op.results[0]] = self.emit.turned(found)
+        return True
 
     def body(self, op: Any, nest: Nest) -> list[Value]:
         """Return what a body yields over the nest."""

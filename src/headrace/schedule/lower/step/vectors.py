@@ -210,6 +210,26 @@ class Vectors:
             "vectorchain.scan_with_gap", [a], a.shape, a.dtype, properties, is_invariant=is_invariant
         )
 
+    def turned(self, a: Lanes) -> Lanes:
+        """Return a block of two dims, both powers of two, with its dims exchanged: by perfect shuffles, which
+        take every other lane from the second half (or put it there), as many as the shorter way needs.
+        """
+        rows, columns = a.shape
+        total = rows * columns
+        half = total // 2
+        order = [half * (k % 2) + k // 2 for k in range(total)]
+        if columns < rows:
+            order = [2 * k % total + 2 * k // total for k in range(total)]
+        shape = (columns, rows)
+        properties = {
+            "indices": attribute(f"[{', '.join(f'{k} : i32' for k in order)}]"),
+            "repetition": int32(1),
+            "operandSegmentSizes": segments(1, 0, 0, 0),
+        }
+        for _ in range(min(rows, columns).bit_length() - 1):
+            a = self.op("vectorchain.shuffle", [a], shape, a.dtype, properties)
+        return a
+
     def flat(self, a: Lanes) -> Lanes:
         """Return the vector as one dim, row-major."""
         if len(a.shape) == 1:
