@@ -15,6 +15,7 @@ from headrace.numbers.dtypes import is_float
 from headrace.schedule.build import bodies, mlir, rows
 from headrace.schedule.build.beside import Guest, Rows, walk
 from headrace.schedule.build.emitter import Box, Emitter, Pipeline, Slot
+from headrace.schedule.build.epilogues import alike
 from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered
 from headrace.schedule.build.share import Share
@@ -68,11 +69,12 @@ def emit_blocks(tile: Blocks, block: Block) -> None:
         all_rows = Rows(Index(0), Index(block.count))
         some_rows = all_rows if by_columns else Rows(*share.of(block.count))
         first, count = share.of(whole) if by_columns else (Index(0), Index(whole))
-        with _blocks(emit, first, count) as number:
-            found = some_rows
-            if tile.guest is not None:
-                found = tile.guest.among(block.count, block.number, block.is_last, number * width, cl)
-            _pipeline(tile, block, number * width, width, found)
+        for part, begin, times in alike(tile, block, width, (first, count), cl):
+            with _blocks(emit, begin, times) as number:
+                found = some_rows
+                if tile.guest is not None:
+                    found = tile.guest.among(block.count, block.number, block.is_last, number * width, cl)
+                _pipeline(part, block, number * width, width, found)
         if rest:
             found = Rows(*share.of(block.count)) if by_columns else some_rows
             _pipeline(tile, block, Index(whole * width), rest, found)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
-from headrace.schedule.graph import Compute, Linear, Scalar, Store
-from headrace.schedule.phases.bodyops import coordinate
+from headrace.schedule.graph import Compute, Store
+from headrace.schedule.phases.bodyops import affine
 from headrace.schedule.phases.chain import Walk, walk
 from headrace.schedule.phases.linear import add, largest, scale
 from headrace.schedule.phases.names import Names
@@ -67,7 +67,7 @@ def _hidden(compute: Compute, position: int, row: str) -> tuple[str, int] | None
     low = [k for k, b in enumerate(branches, 1) if body[b].op == "const" and body[b].attr == -inf]
     if compare.op != "arith.cmpi" or len(low) != 1:
         return None
-    left, right = (_affine(body, a) for a in compare.args)
+    left, right = (affine(body, a) for a in compare.args)
     if left is None or right is None:
         return None
     predicate = str(compare.attr)
@@ -83,26 +83,6 @@ def _hidden(compute: Compute, position: int, row: str) -> tuple[str, int] | None
     if (predicate, seen) not in SHIFTED or offset.terms:
         return None
     return column, largest(offset.const) + SHIFTED[predicate, seen]
-
-
-def _affine(body: tuple[Scalar, ...], position: int) -> tuple[dict[str, int], Linear] | None:
-    """An integer entry as coefficients of dims and a number."""
-    entry = body[position]
-    if entry.op == "const" and isinstance(entry.attr, int):
-        return {}, Linear(entry.attr)
-    if entry.op == "index":
-        dim, offset = coordinate(entry)
-        return ({} if dim is None else {dim: 1}), offset
-    if entry.op in ("arith.index_cast", "arith.extsi"):
-        return _affine(body, entry.args[0])
-    if entry.op not in ("arith.addi", "arith.subi"):
-        return None
-    left, right = (_affine(body, a) for a in entry.args)
-    if left is None or right is None:
-        return None
-    sign = 1 if entry.op == "arith.addi" else -1
-    terms = {d: left[0].get(d, 0) + sign * right[0].get(d, 0) for d in {*left[0], *right[0]}}
-    return terms, add(left[1], scale(right[1], sign))
 
 
 def _is_neutral(block: Block, computes: Mapping[int, Compute], columns: Walk, mask: tuple[int, int]) -> bool:

@@ -10,10 +10,11 @@ from headrace.arch.cost import Port, step_cycles, step_latency
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.phases.beside import Beside, beside
-from headrace.schedule.phases.contraction import roles
+from headrace.schedule.phases.contraction import Roles, roles
+from headrace.schedule.phases.decided import Spans, by_block
 from headrace.schedule.phases.items import followed
 from headrace.schedule.phases.outline import Outline
-from headrace.schedule.phases.passes import compute_ops, step_of
+from headrace.schedule.phases.passes import compute_ops, has_lane, step_of
 from headrace.schedule.phases.shape import Homes, Shape, shape
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.units import units
@@ -29,26 +30,35 @@ def with_beside(made: Outline, homes: Homes, phases: Sequence[PhasePlan], device
         plan = beside(other, products, one, rows, device)
         if plan is not None:
             cycles = _section_cycles(one, rows, plan, device)
-            found[number + 1] = _joint(other, products, one, plan, cycles, device)
+            found[number + 1] = _joint(other, products, one, plan, cycles, made.ranges, device)
     return found
 
 
 def _section_cycles(guest: PhasePlan, rows: Shape, plan: Beside, device: Device) -> list[float]:
-    """Cycles of the vector unit for each section of a row, by itself.
+    """Cycles of the vector unit for each section of a row: all passes but the last come before the first.
 
-    Every pass that ends in reductions waits for what they give; rows without are computed back to back.
+    What they give is waited for while other rows are computed, but the vector unit begins a section only when
+    all it takes for that is there, of which the queue before it holds a part.
     """
     row = guest.parts[guest.unit] / sum(plan.counts)
     if not rows.reduced:
         return [row / plan.sections] * plan.sections
     step = step_of(rows, plan.lane, plan.elements, frozenset({plan.row}), device, guest.unit)
     size = plan.elements // plan.sections
-    passes = [_pass_cycles(one.computes, rows, size, guest.unit, device) for one in step.passes]
-    issued = sum(cycles for cycles, _ in passes)
-    *front, (last, wait) = [(cycles / issued * row, wait) for cycles, wait in passes]
-    first = sum(cycles for cycles, _ in front) + last / plan.sections
-    first += len(passes) * sum(wait for _, wait in passes)
-    return [first, *[last / plan.sections + wait] * (plan.sections - 1)]
+    issued = [_pass_cycles(one.computes, rows, size, guest.unit, device)[0] for one in step.passes]
+    *front, last = [cycles / sum(issued) * row for cycles in issued]
+    taken = size * sum(itemsize(o.dtype) for o in rows.inputs if has_lane(o, plan.lane))
+    first = taken * (plan.sections * len(front) + 1)
+    other = last / plan.sections + _late(taken, guest, device)
+    return [sum(front) + last / plan.sections + _late(first, guest, device), *[other] * (plan.sections - 1)]
+
+
+def _late(size: int, guest: PhasePlan, device: Device) -> float:
+    """Cycles until what the queue before the vector unit does not hold of so many bytes has come."""
+    link = device.find_link(units(device).reader, guest.unit)
+    if link is None or link.bandwidth is None or link.capacity_bytes is None:
+        return 0.0
+    return max(0, size - link.capacity_bytes) / link.bandwidth
 
 
 def waits(plan: PhasePlan, rows: Shape, device: Device) -> float:
@@ -61,6 +71,11 @@ def waits(plan: PhasePlan, rows: Shape, device: Device) -> float:
         return 0.0  # the next row begins meanwhile
     each = sum(_pass_cycles(one.computes, rows, plan.step, plan.unit, device)[1] for one in step.passes)
     return each * ceil(prod(others.values()) / device.corelets)
+
+
+def stored_bytes(rows: Shape) -> int:
+    """Return the bytes one run of a phase stores to device memory on a core."""
+    return sum(rows.volume(o) * itemsize(o.dtype) for o in rows.outputs if o.storage.kind != "lx")
 
 
 def _pass_cycles(
@@ -88,6 +103,7 @@ def _joint(
     guest: PhasePlan,
     plan: Beside,
     sections: Sequence[float],
+    ranges: Spans,
     device: Device,
 ) -> PhasePlan:
     """The plan of a contraction with a phase beside it, and what both take together.
@@ -96,9 +112,7 @@ def _joint(
     """
     vector, found = units(device).vector, roles(products, "swapped" in host.order)
     width, between = min(host.blocks["columns"], products.extents[found.column]), plan.between
-    ops = [op for c in products.group.computes[1:] for op in compute_ops(c, width, device, vector)]
-    ports = [Port(width, "f32"), *(Port(width, o.dtype) for o in products.outputs)]
-    last = step_cycles(ops, ports, device, vector)
+    last = _epilogues(products, found, width, ranges, device)
     passing = step_cycles([], [Port(width, "f32")], device, vector)
     rows, chunks = products.extents[found.row], -(-products.extents[found.depth] // host.blocks["depth"])
     product = host.parts[host.unit] / (rows * len(plan.counts))
@@ -107,10 +121,22 @@ def _joint(
     queue = between if room is None else room // (width * itemsize("f32"))
     total = 0.0
     for block, count in enumerate(plan.counts):
-        each = last if block % chunks == chunks - 1 else passing
+        each = last[block // chunks] if block % chunks == chunks - 1 else passing
         for part in sections:
             busy = max(between * product, part + between * each, part + max(0, between - queue) * product)
             total += count * busy
         total += (rows - count * plan.sections * between) * product
     parts = {**host.parts, host.unit: round(total, 1)}
     return replace(host, beside=guest.name, parts=parts)
+
+
+def _epilogues(products: Shape, found: Roles, width: int, ranges: Spans, device: Device) -> list[float]:
+    """Cycles of the vector unit for a row of each block of the last corelet, whose columns are the last."""
+    ports = [Port(width, "f32"), *(Port(width, o.dtype) for o in products.outputs)]
+    vector = units(device).vector
+    blocks = by_block(products, found, width, ranges)
+    cycles = []
+    for computes in blocks[-max(1, len(blocks) // device.corelets) :]:
+        ops = [op for c in computes[1:] for op in compute_ops(c, width, device, vector)]
+        cycles.append(step_cycles(ops, ports, device, vector))
+    return cycles

@@ -23,7 +23,7 @@ from headrace.schedule.phases.shape import Homes, Shape, home, shape
 from headrace.schedule.phases.strips import Strips
 from headrace.schedule.plan import Alternative, ClassPlan, PhasePlan, Plan
 from headrace.schedule.replay import class_outline
-from headrace.schedule.search.beside import waits, with_beside
+from headrace.schedule.search.beside import stored_bytes, waits, with_beside
 from headrace.schedule.search.memo import carried_over, signature
 from headrace.schedule.search.strategies import least_plans, plans
 from headrace.schedule.search.strips import choices, scratch_cycles
@@ -240,7 +240,8 @@ def _planned(
     if strips is not None:
         rows = [shape(group, made, homes) for group in flat_groups(made.items)]
         idle = [waits(plan, one, device) for plan, one in zip(phases, rows, strict=True)]
-        total = strip_cycles(made.items, phases, idle, strips.ahead, device)
+        sent = [stored_bytes(one) * len(part.cores) for one in rows]
+        total = strip_cycles(made.items, phases, idle, sent, strips.ahead, device)
     return ClassPlan(part.cores, tuple(phases), kinds, chosen, round(total, 1))
 
 

@@ -10,16 +10,17 @@ from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.items import Item, LoopItem
 from headrace.schedule.phases.linear import largest
 from headrace.schedule.plan import PhasePlan
+from headrace.schedule.search.pricing import rates
 from headrace.schedule.units import units
 
 
 @dataclass(frozen=True)
 class Part:
     """One run of a phase: cycles of device memory to load and to store for all cores, of work on a core;
-    how many runs later its buffers are free again.
+    how many runs of phases with the same `buffers` later these are free again.
     """
 
-    phase: int
+    buffers: object
     load: float
     work: float
     store: float
@@ -34,18 +35,18 @@ class _Clock:
     work: float = 0.0
     memory: float = 0.0
     stores: list[tuple[float, float]] = field(default_factory=list)
-    done: dict[int, list[float]] = field(default_factory=dict)
+    done: dict[object, list[float]] = field(default_factory=dict)
 
     def run(self, part: Part, latency: float) -> None:
         ready = self.work
         if part.load:
-            ended = self.done.setdefault(part.phase, [])
+            ended = self.done.setdefault(part.buffers, [])
             free = ended[-part.ahead] if len(ended) >= part.ahead else 0.0
             self.loader = self.moved(max(self.loader, free), part.load) + latency
             ready = max(ready, self.loader)
         if part.work:
             self.work = ready + part.work
-        self.done.setdefault(part.phase, []).append(max(self.work, self.loader if part.load else 0.0))
+        self.done.setdefault(part.buffers, []).append(max(self.work, self.loader if part.load else 0.0))
         if part.store:
             self.stores.append((self.work, part.store))
 
@@ -67,20 +68,21 @@ def strip_cycles(
     items: Sequence[Item],
     phases: Sequence[PhasePlan],
     waits: Sequence[float],
+    stored: Sequence[float],
     is_rotating: bool,
     device: Device,
 ) -> float:
     """Return the cycles of the phases of a class, loops unrolled, one core computing one phase at a time.
 
-    `waits` are what each run of a phase takes besides the work of its slowest unit; `is_rotating` says
-    whether loops over strips rotate the copies of buffers.
+    `waits` are what each run of a phase takes besides the work of its slowest unit, `stored` the bytes that
+    all cores store in it; `is_rotating` says whether loops over strips rotate the copies of buffers.
     """
     setup = device.unit(units(device).loader).setup_cycles
     latency = device.cycles(device.memory("global").latency_ns) + setup
     guests = {plan.beside for plan in phases}
     parts = [
-        _part(n, plan, wait, plan.name in guests, is_rotating, device)
-        for n, (plan, wait) in enumerate(zip(phases, waits, strict=True))
+        _part(n, plan, wait, size, plan.name in guests, is_rotating, device)
+        for n, (plan, wait, size) in enumerate(zip(phases, waits, stored, strict=True))
     ]
     clock = _Clock()
     for number in _order(items, iter(range(len(phases)))):
@@ -89,15 +91,27 @@ def strip_cycles(
 
 
 def _part(
-    number: int, plan: PhasePlan, wait: float, is_guest: bool, is_rotating: bool, device: Device
+    number: int,
+    plan: PhasePlan,
+    wait: float,
+    stored: float,
+    is_guest: bool,
+    is_rotating: bool,
+    device: Device,
 ) -> Part:
-    """The parts of a phase; the work of one that runs beside another is in that one's."""
+    """The parts of a phase; the work of one that runs beside another is in that one's. Every byte stored
+    costs the way back to reading, as there are more bytes read.
+    """
     moved, drain = plan.parts.get("ddr", 0.0), plan.parts.get("drain", 0.0)
     rest = {k: v for k, v in plan.parts.items() if k not in ("ddr", "fill", "drain")}
     work = max(rest.values(), default=0.0) + wait + 4 * device.signal_cycles
     if is_guest or plan.unit == units(device).loader:
         work = 0.0
-    return Part(number, moved - drain, work, drain, plan.copies.get("in", 1) if is_rotating else 1)
+    load, copies = moved - drain, plan.copies.get("in", 1) if is_rotating else 1
+    # phases in turn take the same buffers: those of loops over strips rotate, the others have one copy
+    buffers = (plan.runs > 1, load) if is_rotating and plan.unit != units(device).loader else number
+    store = stored * (rates(device).write + rates(device).turnaround)
+    return Part(buffers, load, work, store, min(copies, plan.runs))
 
 
 def _order(items: Sequence[Item], numbers: Iterator[int]) -> list[int]:

@@ -88,20 +88,26 @@ def _conflicts(
     for second in seconds:
         named.setdefault(second.key, []).append(second)
     near: dict[Buffer | str, list[tuple[Access, bool]]] = {}
+    seen: set[tuple[Path, Path]] = set()
     for first in firsts:
         if first.key not in near:
             near[first.key] = list(_near(first.key, named, aliases))
         for second, is_alias in near[first.key]:
             if not (first.is_write or second.is_write):
                 continue
+            if is_alias and (first.path, second.path) in seen:
+                continue  # where they stand is all that matters
             if first.unit == second.unit and not shift and _is_handed_on(first, second, shared):
                 continue
-            if not shift and is_chained(block, first, second):
+            is_pair = not shift and not is_alias and first.pipeline == second.pipeline
+            if is_pair and is_chained(block, first, second):
                 continue
             meet = partial(_meet, meetings, first, second, shift, is_alias)
-            anywhere = meet(0)
+            anywhere = EVERYWHERE if is_alias else meet(0)
             if anywhere is None or not anywhere.is_at_once:
                 continue
+            if is_alias:
+                seen.add((first.path, second.path))
             depth = max(len(first.loops), len(second.loops))
             if shift:
                 depth = _common_depth(first, meetings.corelets)
