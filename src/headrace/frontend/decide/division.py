@@ -14,9 +14,6 @@ from headrace.frontend.lower.kernel import Division, pairs, splittable
 from headrace.frontend.lower.program import LoopProgram
 from headrace.frontend.lower.scan import Access
 
-MIN_RUN_BYTES = 128
-"""Cutting the innermost dim below a stick makes every transfer pay for bytes it does not use."""
-
 
 def divide(program: LoopProgram, group: Group, device: Device) -> Division:
     """The division with the fewest predicted cycles; ties go to fewer tiles, then to outer dims."""
@@ -39,7 +36,8 @@ def _candidates(dims: tuple[str, ...], extents: Mapping[str, int], cores: int) -
         return [()]
     first = extents[dims[0]]
     if len(dims) == 1:
-        return [(max(1, -(-first // cores)),)]
+        parts = (cores, cores // 2, cores // 4, cores // 8)
+        return [(-(-first // p),) for p in dict.fromkeys(min(p, first) for p in parts if p)]
     second = extents[dims[1]]
     found: list[tuple[int, ...]] = []
     even = {p for p in range(2, cores // 2 + 1) if first % p == 0}
@@ -59,7 +57,7 @@ def _cycles(program: LoopProgram, group: Group, division: Division, device: Devi
     tiles = math.prod(division.grid(group.extents))
     for access in _distinct(group):
         whole, share = _bytes(program, group, division, access)
-        penalty = _run_penalty(program, group, division, access)
+        penalty = _run_penalty(program, group, division, access, device)
         core += share * penalty / _core_rate(access, tiles * share < 1.5 * whole, device)
         if access.is_load:
             read += whole * penalty * _readers(access, group, division)
@@ -124,14 +122,16 @@ def _bytes(program: LoopProgram, group: Group, division: Division, access: Acces
     return float(whole * size), float(share * size)
 
 
-def _run_penalty(program: LoopProgram, group: Group, division: Division, access: Access) -> float:
-    """How much more than its bytes a tile's rows cost when the contiguous run is shorter than a stick."""
+def _run_penalty(
+    program: LoopProgram, group: Group, division: Division, access: Access, device: Device
+) -> float:
+    """How much more than its bytes a tile's rows cost when its run is shorter than an access of memory."""
     unit = [d for d in access.index.variables if access.index.coefficient(d) == 1]
     if not unit or unit[0] not in division.sizes:
         return 1.0
     run = division.sizes[unit[0]] * program.itemsize(access.buffer)
     return (
-        max(1.0, MIN_RUN_BYTES / run)
+        max(1.0, device.memory("global").access_bytes / run)
         if run < group.extents[unit[0]] * program.itemsize(access.buffer)
         else 1.0
     )
