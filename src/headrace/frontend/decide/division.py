@@ -36,8 +36,8 @@ def _candidates(dims: tuple[str, ...], extents: Mapping[str, int], cores: int) -
         return [()]
     first = extents[dims[0]]
     if len(dims) == 1:
-        parts = (cores, cores // 2, cores // 4, cores // 8)
-        return [(-(-first // p),) for p in dict.fromkeys(min(p, first) for p in parts if p)]
+        counts = (cores, cores // 2, cores // 4, cores // 8)
+        return [(-(-first // count),) for count in dict.fromkeys(min(n, first) for n in counts if n)]
     second = extents[dims[1]]
     found: list[tuple[int, ...]] = []
     even = {p for p in range(2, cores // 2 + 1) if first % p == 0}

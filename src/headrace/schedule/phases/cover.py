@@ -125,7 +125,9 @@ def _covered(block: Block, names: Names, room: int, access: int, changing: set[s
 
 
 def _apart(block: Block, names: Names, changing: set[str]) -> Iterator[str]:
-    """The loads whose elements lie apart and that Computes other than contractions read."""
+    """The loads that Computes other than contractions read, of elements that lie apart or in windows that
+    overlap.
+    """
     for statement in block.statements:
         if not isinstance(statement, Compute) or statement.contraction is not None:
             continue
@@ -133,13 +135,16 @@ def _apart(block: Block, names: Names, changing: set[str]) -> Iterator[str]:
             load = names.loads.get(used.value)
             if load is None or load.indirect or load.view.arg in changing or load.view.space != "global":
                 continue
-            steps = [
-                s
-                for s, e in zip(of_access(load).strides, names.values[used.value].shape, strict=True)
-                if e > 1 and s
-            ]
-            if steps and min(steps) > 1:
+            shape = names.values[used.value].shape
+            if _run(load, names) > 1 or box_of(of_access(load).strides, shape).elements < prod(shape):
                 yield used.value
+
+
+def _run(load: Load, names: Names) -> int:
+    """The distance in memory between neighbours of a load."""
+    shape = names.values[load.value].shape
+    steps = [s for s, e in zip(of_access(load).strides, shape, strict=True) if e > 1 and s]
+    return min(steps, default=1)
 
 
 def _family(values: Sequence[str], names: Names, room: int, access: int) -> tuple[list[Part], dict[str, str]]:
@@ -155,7 +160,8 @@ def _family(values: Sequence[str], names: Names, room: int, access: int) -> tupl
     offsets = [smallest(d.const) for d in apart]
     box = box_of(first.strides, like.shape, max(offsets))
     size = itemsize(like.dtype)
-    if box.elements * size * 2 > min(room, len(values) * prod(like.shape) * max(access, size)):
+    each = size if _run(names.loads[values[0]], names) == 1 else max(access, size)
+    if box.elements * size * 2 > min(room, len(values) * prod(like.shape) * each):
         return [], {}
     made, kept = boxed(first, box, like, names)
     return made, {
