@@ -216,6 +216,34 @@ def test_one_compiled_graph_serves_many_sizes(engine: str) -> None:
     assert len(compared.recording.graphs) == 1
 
 
+SECOND_SHAPES = {
+    "strided views": (lambda b: b[1::2] + b[1::2], [(r(9, 128).half(),), (r(14, 96).half(),)]),
+    "halves exchanged": (
+        lambda x: torch.cat([-x[..., 32:], x[..., :32]], -1),
+        [(r(2, 4, 21, 64).half(),), (r(3, 3, 5, 64).half(),)],
+    ),
+    "mean and broadcast": (
+        lambda x, y: x.mean(-1, keepdim=True) + torch.zeros_like(x) + y,
+        [(r(6, 200), r(6, 200)), (r(5, 67), r(5, 67))],
+    ),
+    "exp before a product": (
+        lambda x, w: torch.exp(x) @ w,
+        [(r(4, 100), r(100, 64)), (r(7, 100), r(100, 64))],
+    ),
+    "gathers": (
+        lambda w, i: F.embedding(i, w),
+        [(r(491, 64), torch.tensor([[1, 2], [4, 9]])), (r(300, 64), torch.tensor([[7, 2, 299]]))],
+    ),
+}
+
+
+@cases(SECOND_SHAPES)
+def test_a_second_shape_compiles_no_second_graph(name: str) -> None:
+    function, (first, *more) = SECOND_SHAPES[name]
+    compared = compare(function, *first, more=tuple(more), dynamic=True, tolerance=1e-4)
+    assert len(compared.recording.graphs) == 1
+
+
 HOST = {
     "long sort": (lambda x: x.sort(-1)[0], (r(1, 1033),), "aten.sort"),
     "most frequent": (lambda x: x.mode()[0], (r(6, 33).round(),), "aten.mode"),

@@ -48,6 +48,11 @@ def r(*shape: int, dtype: torch.dtype = f32, scale: float = 1.0) -> Callable[[],
     return lambda: (torch.randn(shape) * scale).to(dtype)
 
 
+def u(*shape: int, dtype: torch.dtype = f16) -> Callable[[], torch.Tensor]:
+    """Numbers in [-1, 1), made in their own type: for tensors of many megabytes."""
+    return lambda: torch.empty(shape, dtype=dtype).uniform_(-1, 1)
+
+
 def n(high: int, *shape: int, dtype: torch.dtype = i64, low: int = 0) -> Callable[[], torch.Tensor]:
     """Integers in [low, high)."""
     return lambda: torch.randint(low, high, shape).to(dtype)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from .case import Case, bf16, case, distinct, f8, f16, i8, i32, n, quick, r
+from .case import Case, bf16, case, distinct, f8, f16, i8, i32, n, quick, r, u
 
 MATMUL = [
     (67, 256, 128),
@@ -16,6 +16,7 @@ MATMUL = [
     (99, 65, 55),
     (1, 288, 96),
     (44, 1, 288),
+    (44, 1, 2880),
     (1, 1, 1),
     (1, 33, 1),
     (5, 1, 1),
@@ -28,7 +29,22 @@ CONV2D = [  # (n, c, h, w), (o, k), stride, padding, dilation, groups
     ((1, 4, 11, 11), (6, 5), 1, 2, 1, 2),
     ((1, 4, 11, 11), (4, 3), 1, 2, 2, 4),
     ((1, 3, 28, 42), (5, 14), 14, 0, 1, 1),
+    ((1, 6, 64, 48), (64, 16), 16, 0, 1, 1),
+    ((1, 3, 392, 532), (64, 14), 14, 0, 1, 1),
+    ((2, 3, 9, 8), (4, 4), 1, 2, 1, 1),
+    *(((1, 4, 9, 8), (4, k), 1, k // 2, 1, 4) for k in (1, 2, 3, 4, 5)),
 ]
+SCALED_SHAPES = [  # rows, columns, depth of fp8 products
+    (16, 16, 16),
+    (32, 48, 16),
+    (48, 32, 64),
+    (64, 64, 64),
+    (16, 128, 96),
+    (128, 16, 32),
+    (80, 112, 144),
+    (256, 64, 128),
+]
+SCALES = {"ones": (1.0, 1.0), "powers": (0.25, 8.0), "large": (64.0, 3.0), "small": (1 / 448, 0.01)}
 
 
 def attend(**options: Any) -> Any:
@@ -75,6 +91,34 @@ CASES: dict[str, Case] = {
         torch.tensor(0.5),
         torch.tensor(3.0),
     ),
+    **{
+        f"fp8 {m}x{w}x{k} with {name}": case(
+            lambda a, b, s, t: (
+                torch._scaled_mm(a, b.t(), s, t, out_dtype=bf16),
+                torch._scaled_mm(a, b.t(), s, t, out_dtype=torch.float32),
+            ),
+            r(m, k, dtype=f8),
+            r(w, k, dtype=f8),
+            torch.tensor(one),
+            torch.tensor(other),
+        )
+        for m, w, k in SCALED_SHAPES
+        for name, (one, other) in SCALES.items()
+    },
+    "many experts of one row": case(torch.bmm, u(32, 1, 2880), u(32, 2880, 2880), tolerance=2e-2),
+    "many rows in batches": case(
+        torch.bmm, r(256, 1, 128, dtype=f16), r(256, 128, 512, dtype=f16), tolerance=2e-2
+    ),
+    "many columns": case(torch.matmul, u(2048, 16), u(16, 65536), tolerance=1e-2),
+    "the largest linear map": case(F.linear, u(1, 12800), u(32768, 12800), tolerance=5e-2),
+    "tiles of matrices": case(
+        lambda a, b: (
+            a.view(4, 16, 4, 16).transpose(1, 2) @ b.view(4, 16, 4, 16).transpose(1, 2),
+            a[16:48, 32:] @ b[:32, 8:24],
+        ),
+        r(64, 64),
+        r(64, 64),
+    ),
     "addbmm": case(lambda c, a, b: torch.addbmm(c, a, b, beta=2), r(9), r(4, 5, 17), r(4, 17, 9)),
     "linear": case(lambda x, w, b: F.linear(x, w, b), r(2, 5, 17), r(9, 17), r(9)),
     "bilinear and einsum": case(
@@ -97,6 +141,7 @@ CASES: dict[str, Case] = {
             r(w[0], x[1] // g, w[1], w[1]),
             r(w[0]),
             is_quick=s == 2,
+            tolerance=2e-4 if w[1] > 5 else None,
         )
         for x, w, s, p, d, g in CONV2D
     },
@@ -173,6 +218,7 @@ CASES: dict[str, Case] = {
         r(3, 4, 7),
     ),
     "distances of many rows": case(torch.cdist, r(33, 5), r(27, 5), tolerance=2e-4),
+    "pooling by four": case(lambda x: (F.avg_pool2d(x, 4, 4), F.max_pool2d(x, 4, 4)), r(2, 3, 32, 20)),
     "pooling 1d": case(lambda x: (F.max_pool1d(x, 2), F.avg_pool1d(x, 3)), r(2, 3, 12)),
     "interpolate": case(
         lambda x: (
@@ -185,6 +231,43 @@ CASES: dict[str, Case] = {
     "pixel_shuffle": case(lambda x: (F.pixel_shuffle(x, 2), F.pixel_unshuffle(x, 3)), r(1, 8, 6, 3)),
     "attention by hand": case(
         lambda q, k, v: (q @ k.transpose(-1, -2) / 11.3).softmax(-1) @ v, *heads(2, 4, 33, 16)
+    ),
+    **{
+        f"attention by hand {s}": case(
+            lambda q, k, v: (q @ k.transpose(-1, -2) / q.size(-1) ** 0.5).softmax(-1) @ v,
+            *heads(*s, dtype=f16),
+            tolerance=1e-2,
+        )
+        for s in ((4, 256, 128), (1, 4, 256, 128), (8, 4, 128, 64))
+    },
+    **{
+        f"attention of 32 heads, {name}": case(
+            lambda q, k, v, *mask, o=options: (
+                F.scaled_dot_product_attention(
+                    q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), *mask, **o
+                )
+                .transpose(1, 2)
+                .contiguous()
+            ),
+            r(2, 256, 32, 128, dtype=f16),
+            r(2, 256, kv, 128, dtype=f16),
+            r(2, 256, kv, 128, dtype=f16),
+            *([lambda: torch.rand(2, 1, 256, 256) > 0.3] if name == "masked" else []),
+            tolerance=1e-2,
+        )
+        for name, kv, options in (
+            ("whole", 32, {}),
+            ("causal", 32, {"is_causal": True}),
+            ("masked", 32, {}),
+            ("grouped", 8, {"enable_gqa": True, "is_causal": True}),
+        )
+    },
+    **{f"attention of {s} patches": case(attend(), *heads(1, 3, s, 64)) for s in (196, 197)},
+    "patches with positions": case(
+        lambda x, c, p: torch.cat([c.expand(x.size(0), -1, -1), x], 1) + p,
+        r(2, 196, 48),
+        r(1, 1, 48),
+        r(1, 197, 48),
     ),
     "attention": case(attend(), *heads(2, 3, 33, 16)),
     "attention causal": quick(attend(is_causal=True), *heads(1, 2, 13, 16, dtype=f16)),

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from .case import Case, bf16, case, f16, i32, n, quick, r
+from .case import Case, bf16, case, f16, i32, n, quick, r, u
 
 
 def rows(*shape: int, high: int) -> Any:
@@ -23,6 +23,7 @@ def by_itself(x: Any) -> Any:
 CASES: dict[str, Case] = {
     "embedding": quick(lambda w, i: F.embedding(i, w), r(10, 3), n(10, 2, 4)),
     "embedding of many": case(lambda w, i: F.embedding(i, w) * 2, r(4915, 64, dtype=f16), n(4915, 2, 5)),
+    "embedding of a vocabulary": case(lambda w, i: F.embedding(i, w), u(49159, 4096), n(49159, 2, 5)),
     "rows summed": case(lambda w, i: F.embedding(i, w).sum(1), r(10, 8), n(10, 4, 3)),
     "embedding_bag": quick(lambda w, i: F.embedding_bag(i, w), r(10, 8), n(10, 4, 3)),
     **{
@@ -82,6 +83,12 @@ CASES: dict[str, Case] = {
         torch.tensor([17]),
         r(1, 2, 1, 16, dtype=f16),
     ),
+    "index_copy into a long cache": case(
+        lambda x, i, v: x.index_copy_(2, i, v),
+        u(1, 8, 2048, 128),
+        torch.tensor([17, 2047, 4]),
+        u(1, 8, 3, 128),
+    ),
     "index_add": case(
         lambda x, i, v: (x.index_add(0, i, v), x.index_add(1, i % 4, x[:, :8].t()[:4].t(), alpha=2)[:1]),
         r(8, 8),
@@ -90,6 +97,18 @@ CASES: dict[str, Case] = {
     ),
     "index_fill": case(lambda x, i: x.index_fill(1, i, 3.0), r(5, 7), torch.tensor([1, 4])),
     "scatter": quick(lambda x, i, v: x.scatter(0, i, v), r(9, 4), rows(3, 4, high=9), r(3, 4)),
+    "scatter 3d": case(
+        lambda x, i, v: (x.scatter(1, i, v), x.scatter_add(1, i, v)),
+        r(3, 9, 5),
+        lambda: torch.rand(3, 9, 5).argsort(1)[:, :4],
+        r(3, 4, 5),
+    ),
+    "scatter 4d": case(
+        lambda x, i, v: (x.scatter(3, i, v), x.scatter_reduce(3, i, v, "amax")),
+        r(2, 3, 5, 7),
+        lambda: torch.rand(2, 3, 5, 7).argsort(3)[..., :3],
+        r(2, 3, 5, 3),
+    ),
     "scatter a value": case(lambda x, i: x.scatter(0, i, 2.5), r(9, 4), rows(3, 4, high=9)),
     "scatter_add": quick(
         lambda x, i, v: (x.scatter_add(0, i, v), x.scatter_add(1, i % 4, v)), r(9, 4), n(9, 6, 4), r(6, 4)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from .case import Case, case, f16, modulo, n, quick, r
+from .case import Case, case, f16, modulo, n, quick, r, u
 
 TRANSPOSES = [
     ((67, 256), 0, 1),
@@ -17,7 +17,9 @@ TRANSPOSES = [
     ((3, 4, 5, 7), 1, 3),
     ((3, 4, 5, 7), 0, 1),
     ((77, 41, 63), 0, 2),
+    ((1088, 320), 0, 1),
 ]
+LARGE_TRANSPOSES = [((769, 4096, 63), 0, 2), ((49159, 4096), 0, 1)]
 PADS = [(1, 2), (0, 0, 2, 1), (1, 2, 0, 1), (-1, 2), (2, -1, -1, -1), (3, 0)]
 
 
@@ -35,6 +37,10 @@ CASES: dict[str, Case] = {
             is_quick=s == (3, 4, 5, 7),
         )
         for s, a, b in TRANSPOSES
+    },
+    **{
+        f"transpose {s} {a} {b}": case(lambda x, a=a, b=b: x.transpose(a, b).contiguous(), u(*s))
+        for s, a, b in LARGE_TRANSPOSES
     },
     "permute": case(
         lambda x: (x.permute(2, 0, 3, 1).contiguous(), x.permute(3, 2, 1, 0) + 1), modulo(3, 4, 5, 7)

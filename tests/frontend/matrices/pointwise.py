@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from .case import Case, bf16, case, f8, f16, f32, f64, i8, i16, i32, i64, n, quick, r, u8
+from .case import Case, bf16, case, f8, f16, f32, f64, i8, i16, i32, i64, modulo, n, quick, r, u8
 
 
 def chain(x: Any, y: Any) -> Any:
@@ -107,6 +107,20 @@ def whole_pairs(dtype: torch.dtype, no_zero: bool = False) -> list[Any]:
     return [lambda: a[keep].to(dtype), lambda: b[keep].to(dtype)]
 
 
+def permuted(x: Any) -> Any:
+    return x + 1, x.t().contiguous(), x.flip(0), x[:, 1:] * 2, x.roll(1, 1), x.reshape(-1)[3:] - 1
+
+
+def whole_chain(x: Any, y: Any) -> Any:
+    return (
+        ((x * 2 + y).relu() - 1) // 3,
+        x - y,
+        torch.where(x > y, x, y),
+        x.clamp(-3, 4),
+        torch.add(x, y, alpha=2),
+    )
+
+
 FLOATS = {"f32": f32, "f16": f16, "bf16": bf16}
 WHOLE = {"i64": i64, "i32": i32}
 NARROW = {"i8": i8, "u8": u8, "i16": i16}
@@ -116,6 +130,8 @@ CONVERTED = {**FLOATS, **WHOLE, "bool": torch.bool}
 CASES: dict[str, Case] = {
     **{f"chain {s}": case(chain, r(*s), r(*s), is_quick=s == (3, 7, 9)) for s in SHAPES},
     **{f"chain f16 {s}": case(chain, r(*s, dtype=f16), r(*s, dtype=f16)) for s in SHAPES},
+    **{f"whole chain {s}": case(whole_chain, n(9, *s, low=-9), n(9, *s, low=-9)) for s in SHAPES},
+    **{f"last dim {m}": case(permuted, modulo(7, m)) for m in (67, 127, 130, 193)},
     **{f"size one {s}": case(chain, r(*s), r(*s)) for s in ONES},
     **{f"broadcast {a} {b}": case(chain, r(*a), r(*b), is_quick=a == (5, 1)) for a, b in BROADCASTS},
     **{f"unary {k}": case(unary, r(5, 67, dtype=d)) for k, d in FLOATS.items()},
@@ -174,8 +190,9 @@ CASES: dict[str, Case] = {
     ),
     **{
         f"convert {a} to {b}": case(
-            lambda x, to=CONVERTED[b]: x.to(to),
+            lambda x, y, to=CONVERTED[b]: (x.to(to), y.to(to)),
             lambda d=CONVERTED[a]: (torch.randn(5, 67) * 4).to(d),
+            lambda d=CONVERTED[a]: (torch.randn(3, 128) * 4).to(d),
             is_quick=(a, b) == ("bool", "f16"),
         )
         for a, b in itertools.permutations(CONVERTED, 2)
@@ -204,6 +221,9 @@ CASES: dict[str, Case] = {
         lambda x, y: (torch.where(x > y, x, y), torch.where(x > 0, x, 0.0), x.masked_fill(y > 0, -1)),
         r(9, 13),
         r(9, 13),
+    ),
+    "softplus of more slopes": case(
+        lambda x: (F.softplus(x, beta=2), F.softplus(x, beta=0), F.softplus(x, 0.5, 3)), r(5, 67, scale=9)
     ),
     "clamp": case(lambda x: (x.clamp(-0.5, 0.5), x.clamp(min=0), x.clamp(max=1)), r(9, 13)),
     "clamp by tensors": case(lambda x, y: (x.clamp(min=y), x.clamp(max=y)), r(9, 13), r(9, 13)),

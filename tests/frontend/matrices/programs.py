@@ -29,7 +29,7 @@ CASES: dict[str, Case] = {
     "rotations of long rows": case(
         lambda x, y: (torch.cat([-x[..., 64:], x[..., :64]], -1), torch.cat([-y[..., 32:], y[..., :32]], -1)),
         r(1, 32, 41, 128, dtype=f16),
-        r(1, 16, 264, 64, dtype=f16),
+        r(1, 16, 1064, 64, dtype=f16),
     ),
     "sums of all dims": quick(
         lambda x: (x.sum(), x.mean()), r(2, 3, 5, 7, 256, dtype=f16, scale=0.1), tolerance=1e-1
@@ -39,6 +39,9 @@ CASES: dict[str, Case] = {
         r(1, 11, 288, dtype=f16),
         r(1, 11, 1, dtype=f16),
         r(6, 200, dtype=f16),
+    ),
+    "padding and broadcast of long rows": case(
+        lambda x, y: x * y, r(1, 11, 2880, dtype=f16), r(1, 11, 1, dtype=f16)
     ),
     "exp before a product": quick(
         lambda x, w, y: (torch.exp(x) @ w, torch.exp(y)),
@@ -54,12 +57,12 @@ CASES: dict[str, Case] = {
             overwritten(y),
             overwritten(y[:63]),
         ),
-        r(1, 2460, dtype=f16),
+        r(1, 24608, dtype=f16),
         r(64, 128, dtype=f16),
     ),
     "gathers": quick(
         lambda w, i, k, p, x: (F.embedding(i, w), k[p // 16, p % 16], x.flip(0), x.repeat_interleave(2)),
-        r(491, 64, dtype=f16),
+        r(49159, 64, dtype=f16),
         lambda: torch.tensor([[1, 2], [4, 9]]),
         r(4, 16, 8, dtype=f16),
         n(64, 5, dtype=i32),

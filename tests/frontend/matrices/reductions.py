@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from .case import Case, bf16, case, distinct, f16, i32, n, quick, r
+from .case import Case, bf16, case, distinct, f16, i32, n, quick, r, u
 
 
 def folded(dims: tuple[int, ...], keep: bool = False) -> Any:
@@ -26,6 +26,8 @@ DIMS = [
     for dims in itertools.combinations(range(len(shape)), count)
 ] + [((2, 3, 5, 7, 256), (0, 1, 2, 3, 4)), ((32, 64, 96), (0, 2))]
 QUICK_DIMS = [((5, 6, 17), (0, 2))]
+WIDE = (2, 3, 5, 7, 256)
+WIDE_DIMS = [dims for count in (1, 2) for dims in itertools.combinations(range(5), count)]
 SOFTMAX = [(shape, dim) for shape in SHAPES[:3] for dim in range(len(shape))]
 
 
@@ -46,7 +48,21 @@ CASES: dict[str, Case] = {
     **{f"{s} over {d}": case(folded(d), r(*s), is_quick=(s, d) in QUICK_DIMS) for s, d in DIMS},
     **{f"{s} over {d} kept, f16": case(folded(d, True), r(*s, dtype=f16)) for s, d in DIMS[:12]},
     "all": case(lambda x: (x.sum(), x.mean(), x.amax(), x.max(), x.min(), x.prod()), r(4, 9)),
+    **{f"{WIDE} over {d}, f16": case(folded(d), r(*WIDE, dtype=f16, scale=0.1)) for d in WIDE_DIMS},
     "large": case(lambda x: (x.sum(0), x.mean(1)), r(512, 1024)),
+    "very large": case(
+        lambda x, y, z: (x.sum(0), x.mean(1), x.amax(1), y.mean(0), y.amin(0), z.sum((0, 2)), z.mean((0, 2))),
+        u(2048, 4096),
+        u(4096, 4096),
+        u(32, 64, 512),
+    ),
+    **{
+        f"square of {k}": case(
+            lambda x: (x.amin(0), x.amin(1), x.softmax(1), x.t() + 1, x.clone() * 2 - x, x @ x.t()),
+            r(k, k, dtype=f16, scale=0.1),
+        )
+        for k in (256, 384, 512)
+    },
     "prod": quick(lambda x: (x.prod(1), x.prod(0)), r(4, 9)),
     "whole": quick(lambda x: (x.sum(0), x.sum(), x.amax(1), x.prod(0), x.amin(0)), n(9, 4, 13, low=-9)),
     "whole i32": case(lambda x: (x.sum(0), x.amax(1), x.amin(0)), n(9, 4, 13, low=-9, dtype=i32)),
@@ -62,6 +78,10 @@ CASES: dict[str, Case] = {
     "norms": case(
         lambda x: (x.norm(dim=1), x.norm(1, 0), x.norm(), torch.linalg.vector_norm(x, 3, 1), x.abs().amax()),
         r(13, 33),
+    ),
+    "matrix norms": case(
+        lambda x: [torch.linalg.matrix_norm(x, p) for p in ("fro", 1, -1, torch.inf, -torch.inf)],
+        r(3, 13, 33),
     ),
     "aminmax": case(lambda x: (*x.aminmax(dim=1), *x.aminmax()), r(13, 33)),
     "logsumexp": case(lambda x: (x.logsumexp(1), x.logsumexp((0, 1))), r(13, 33)),
