@@ -18,9 +18,9 @@ SOURCE, PADDING = 0, 1
 
 def install() -> None:
     """Decompositions for tensors on our device; those of others stay fused."""
-    decomposition.decompositions[aten._native_multi_head_attention.default] = _attention
-    decomposition.decompositions[aten._transformer_encoder_layer_fwd.default] = _layer
-    decomposition.fast_random_decomps.cache_clear()  # it copies the table
+    table = decomposition.fast_random_decomps()  # the one that the graph being compiled has taken already
+    table[aten._native_multi_head_attention.default] = _attention
+    table[aten._transformer_encoder_layer_fwd.default] = _layer
 
 
 def _attention(

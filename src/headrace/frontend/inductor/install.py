@@ -14,7 +14,7 @@ from torch._dynamo.device_interface import register_interface_for_device
 from torch._inductor.codegen.common import register_backend_for_device, register_device_op_overrides
 from torch._inductor.custom_graph_pass import CustomGraphModulePass
 
-from headrace.frontend.inductor import encoders, lowerings, native, settings
+from headrace.frontend.inductor import encoders, lowerings, native, randomness, settings
 from headrace.frontend.inductor.interface import Interface, OpOverrides
 from headrace.frontend.inductor.scheduling import Scheduling
 from headrace.frontend.inductor.wrapper import Wrapper
@@ -55,6 +55,7 @@ def install() -> SimpleNamespace:
     register_backend_for_device(NAME, Scheduling, Wrapper, None, None, SourceVersion())
     lowerings.install()
     encoders.install()
+    randomness.install()
     native.leave_other_operators_to_the_host()
     native.restart_without_unsupported_nests()
     settings.apply_to_our_graphs()

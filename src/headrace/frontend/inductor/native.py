@@ -83,6 +83,8 @@ def obstacle(node: torch.fx.Node) -> str | None:
     """Why an operator has no native form, known by its name, overload, types and sizes; None when it may."""
     schema = node.target._schema
     name = schema.name.split("::")[1]
+    if torch.Tag.nondeterministic_seeded in node.target.tags:
+        return "random numbers are drawn on the host"
     if not is_native(name, schema.overload_name):
         return "no native form"
     if too_large := _too_large(name, node):
