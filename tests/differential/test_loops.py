@@ -9,6 +9,7 @@ from benchmarks.kernels.text import Text, tensor
 from benchmarks.schedule import timed_cycles
 
 from headrace import ktir
+from headrace.arch.presets import device
 from headrace.runtime.kernel import Kernel
 from headrace.runtime.summary import summary
 from tests.differential.test_kernels import compare
@@ -151,7 +152,32 @@ def test_what_a_loop_reads_of_a_load_before_it_is_loaded_once() -> None:
 
 
 @pytest.mark.parametrize("width", [64, 128])
-def test_attention_in_a_loop_takes_as_long_as_over_whole_rows(width: int) -> None:
+def test_attention_in_a_loop_takes_at_most_a_quarter_longer_than_over_whole_rows(width: int) -> None:
     kernels = (flash_attention(8, 1024, width, 4, block) for block in (128, None))
     looped, whole = (timed_cycles(kernel.compile("spyre")) for kernel in kernels)
-    assert looped <= 1.05 * whole
+    assert looped <= 1.25 * whole
+
+
+@pytest.mark.parametrize(
+    "kernel, lx_bytes",
+    [
+        (flash_attention(2, 128, 32, 1, 32), 32768),
+        (flash_attention(2, 256, 32, 2, 16), 65536),
+        (Kernel(recurrence(4, 64, 64)), 32768),  # what the loop loads has rows, too
+    ],
+)
+def test_a_loop_whose_values_do_not_fit_runs_strip_by_strip(kernel: Kernel, lx_bytes: int) -> None:
+    run = compare(kernel, device("spyre", {"lx.size_bytes": lx_bytes}), is_checked=True)
+    for part in run.program.plan["classes"]:
+        assert part["strips"]["rows"] <= 64 and set(part["homes"].values()) == {"lx"}
+
+
+def test_a_row_that_reads_other_rows_of_the_iteration_before_keeps_its_loop_whole() -> None:
+    with ktir.kernel("mixing") as k:
+        x, y = (k.argument(name, (128, 128), "f32") for name in "xy")
+        with k.loop(0, 3, sum=x[:, :].load()) as loop:
+            top = loop.sum.max(axis=0, keepdims=True)
+            loop.sum = ktir.tanh(loop.sum - top) + loop.sum.max(axis=1, keepdims=True)
+        y[:, :] = loop.sum
+    run = compare(k.kernel, device("spyre", {"lx.size_bytes": 65536}), is_checked=True)
+    assert not run.program.plan["classes"][0]["strips"]

@@ -87,7 +87,7 @@ def chain(block: Block, names: Names, beyond: Container[str] = ()) -> Walk | Non
             found = walk(computes, (value, axis), made, names) if extent > 1 else None
             if found is None or any(v in beyond for v in found.axes):
                 continue
-            if _is_sound(found, block, computes, names):
+            if is_sound(found, block, computes, names):
                 return found
     return None
 
@@ -131,7 +131,7 @@ def walk(computes: Mapping[int, Compute], seed: tuple[str, int], made: set[str],
     return Walk(dims, axes, extent)
 
 
-def _is_sound(found: Walk, block: Block, computes: Mapping[int, Compute], names: Names) -> bool:
+def is_sound(found: Walk, block: Block, computes: Mapping[int, Compute], names: Names) -> bool:
     """Whether the Computes may be cut and moved behind all others."""
     for number, dim in found.dims.items():
         compute = computes[number]

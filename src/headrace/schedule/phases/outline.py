@@ -9,6 +9,7 @@ from headrace.schedule.graph import Carried, Compute, CoreClass, Handover, Loop,
 from headrace.schedule.phases.absorb import Known, absorbed, without_dead
 from headrace.schedule.phases.ahead import ahead
 from headrace.schedule.phases.cover import covered
+from headrace.schedule.phases.cuts import in_strips
 from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.grouping import Ranges, ReductionKind, Scope, grouped, overlap
 from headrace.schedule.phases.held import held
@@ -19,7 +20,7 @@ from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.overwrite import overwriting, readers
 from headrace.schedule.phases.pairs import paired
 from headrace.schedule.phases.statements import Block, regular
-from headrace.schedule.phases.strips import KEEP, Strips, in_strips
+from headrace.schedule.phases.strips import KEEP, Strips
 from headrace.schedule.phases.unfold import unfolded
 from headrace.schedule.phases.writes import Writes
 from headrace.schedule.ring import apart_entry
@@ -65,7 +66,7 @@ def outline(
         block = covered(unfolded(block, names, keeping[0]), names, *keeping)
     if strips is not None:
         block = in_strips(block, names, strips)
-    elif holding:
+    if holding:
         block = held(block, names, holding)
     ranges = _ranges(block)
     passed = frozenset(

@@ -14,9 +14,7 @@ from headrace.schedule.graph import (
     Access,
     Axis,
     Compute,
-    CoreClass,
     Dim,
-    Handover,
     Linear,
     Load,
     Loop,
@@ -25,12 +23,12 @@ from headrace.schedule.graph import (
     Store,
 )
 from headrace.schedule.phases.bodyops import coordinate
-from headrace.schedule.phases.chain import Walk, chains
+from headrace.schedule.phases.chain import Walk
 from headrace.schedule.phases.combiners import without_single_reductions
 from headrace.schedule.phases.linear import add
 from headrace.schedule.phases.names import Names
-from headrace.schedule.phases.statements import Block, regular, without_unit_dims
-from headrace.schedule.phases.triangle import Triangle, triangle
+from headrace.schedule.phases.statements import Block, without_unit_dims
+from headrace.schedule.phases.triangle import Triangle
 
 KEEP = "keep"
 """`Compute.source` of the copies that bring in what strips keep."""
@@ -53,49 +51,7 @@ class Strips:
 
 
 @dataclass(frozen=True)
-class Extent:
-    """What can be cut in a class: rows in all, and whether a mask hides columns."""
-
-    rows: int
-    has_triangle: bool
-
-
-def extent(part: CoreClass) -> Extent | None:
-    """Return what can be cut in strips in a class of cores, None if nothing can."""
-    block, names = regular(part)
-    return _extent(block, names)
-
-
-def _extent(block: Block, names: Names) -> Extent | None:
-    found: list[Extent] = []
-    for part, rows in chains(block, names):
-        if rows is not None:
-            found.append(Extent(rows.extent, triangle(part, names, rows) is not None))
-    if not found:
-        loops = [s for s in block.statements if isinstance(s, Loop) and not s.carried]
-        found = [e for s in loops if (e := _extent(block.bodies[s.name], names)) is not None]
-    return max(found, key=lambda e: e.rows, default=None)
-
-
-def in_strips(block: Block, names: Names, strips: Strips) -> Block:
-    """Return the block, or the bodies of its loops, with Computes that share rows in loops over strips."""
-    statements: list[Load | Store | Compute | Loop | Handover] = []
-    bodies = dict(block.bodies)
-    is_cut = False
-    for part, rows in chains(block, names):
-        if rows is not None:
-            part = _Cut(part, names, rows, triangle(part, names, rows), strips).block()
-            is_cut = True
-        statements += part.statements
-        bodies |= part.bodies
-    if not is_cut:
-        for loop in [s for s in block.statements if isinstance(s, Loop) and not s.carried]:
-            bodies[loop.name] = in_strips(bodies[loop.name], names, strips)
-    return Block(tuple(statements), bodies)
-
-
-@dataclass(frozen=True)
-class _Step:
+class Step:
     """A loop of `trips` strips of `rows` from row `start` on, which see `columns` (0: there is no mask);
     `before` of them were seen by earlier steps.
     """
@@ -108,7 +64,7 @@ class _Step:
     before: int
 
 
-class _Cut:
+class Cut:
     """One block on its way into strips."""
 
     def __init__(self, block: Block, names: Names, rows: Walk, mask: Triangle | None, strips: Strips) -> None:
@@ -128,13 +84,14 @@ class _Cut:
                 is_ours = statement.value in self.rows.axes
             if not is_ours:
                 self.statements.append(statement)
-        for step in self._steps():
+        for step in self.steps():
             if self.strips.kept:
                 self._keep(step)
             self._loop(step)
         return Block(tuple(self.statements), self.bodies)
 
-    def _steps(self) -> list[_Step]:
+    def steps(self) -> list[Step]:
+        """The loops over strips that cover all rows."""
         total, size = self.rows.extent, min(self.strips.rows, self.rows.extent)
         whole, rest = divmod(total, size)
         count = max(1, min(self.strips.steps, whole)) if self.mask is not None else 1
@@ -142,12 +99,12 @@ class _Cut:
         pieces = [(start, size, end - start // size) for start, size, end in cuts]
         if rest:
             pieces.append((whole * size, rest, 1))
-        found: list[_Step] = []
+        found: list[Step] = []
         before = 0
         for start, rows, trips in pieces:
             self.names.count += 1
             columns = self._columns(start + rows * trips)
-            found.append(_Step(f"strip{self.names.count}", start, rows, trips, columns, before))
+            found.append(Step(f"strip{self.names.count}", start, rows, trips, columns, before))
             before = columns
         return found
 
@@ -162,7 +119,7 @@ class _Cut:
 
     # -- what all strips read --------------------------------------------------------------------------------
 
-    def _keep(self, step: _Step) -> None:
+    def _keep(self, step: Step) -> None:
         """Bring in the part that a step sees first of the factors all strips read."""
         for number in self.rows.dims:
             compute = self.computes[number]
@@ -174,7 +131,7 @@ class _Cut:
                 self._keep_factor(compute, access, load, self._column(number), step)
 
     def _keep_factor(
-        self, compute: Compute, access: Access, load: Load, column: str | None, step: _Step
+        self, compute: Compute, access: Access, load: Load, column: str | None, step: Step
     ) -> None:
         """Load a part of a factor as it lies and, if its depth runs fastest, turn it."""
         assert compute.contraction is not None
@@ -258,23 +215,26 @@ class _Cut:
 
     # -- the loop of a step ----------------------------------------------------------------------------------
 
-    def _loop(self, step: _Step) -> None:
-        renamed = {value: self._strip(value, step) for value in self.rows.axes}
+    def _loop(self, step: Step) -> None:
+        renamed = {value: self.strip(value, step) for value in self.rows.axes}
         body: list[Load | Store | Compute | Loop] = []
         loaded: dict[Access, str] = {}
         for number, statement in enumerate(self.old.statements):
             if number in self.rows.dims:
                 assert isinstance(statement, Compute)
-                body += self._compute(number, statement, step, renamed, loaded)
+                body += self.compute(number, statement, step, renamed, loaded)
             elif isinstance(statement, Store) and statement.value in self.rows.axes:
-                body.append(self._store(statement, step, renamed))
-        block = Block(tuple(body), {})
-        self.bodies[step.loop] = block
-        self.names.strips.add(step.loop)
-        loop = Loop(step.loop, step.trips, Linear(step.start), step.rows, (), is_parallel=True)
-        self.statements.append(loop)
+                body.append(self.store(statement, step, renamed))
+        self.bodies[step.loop] = Block(tuple(body), {})
+        self.statements.append(self.loop(step))
 
-    def _strip(self, value: str, step: _Step) -> str:
+    def loop(self, step: Step) -> Loop:
+        """The loop over the strips of a step."""
+        self.names.strips.add(step.loop)
+        return Loop(step.loop, step.trips, Linear(step.start), step.rows, (), is_parallel=True)
+
+    def strip(self, value: str, step: Step) -> str:
+        """A new value for one strip of a value."""
         old = self.names.values[value]
         shape = list(old.shape)
         shape[self.rows.axes[value]] = step.rows
@@ -285,18 +245,19 @@ class _Cut:
         self.names.stripped.add(made.name)
         return made.name
 
-    def _store(self, store: Store, step: _Step, renamed: Mapping[str, str]) -> Store:
+    def store(self, store: Store, step: Step, renamed: Mapping[str, str]) -> Store:
+        """The store of one strip."""
         place = store.axes[self.rows.axes[store.value]]
         assert place is not None
         origin = list(store.origin)
         origin[place] = add(origin[place], Linear(0, ((step.loop, 1),)))
         return replace(store, value=renamed[store.value], origin=tuple(origin))
 
-    def _compute(
+    def compute(
         self,
         number: int,
         compute: Compute,
-        step: _Step,
+        step: Step,
         renamed: Mapping[str, str],
         loaded: dict[Access, str],
     ) -> list[Load | Store | Compute | Loop]:
@@ -340,7 +301,7 @@ class _Cut:
         plain = without_single_reductions(without_unit_dims(made), self.names.values)
         return [*loads, plain]
 
-    def _entry(self, entry: Scalar, row: str, step: _Step) -> Scalar:
+    def _entry(self, entry: Scalar, row: str, step: Step) -> Scalar:
         """An index entry counts from the first row of the strip on."""
         if entry.op != "index":
             return entry

@@ -13,7 +13,7 @@ from headrace.arch.cost import Work, bound
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic
 from headrace.schedule.buffers import ScratchpadFull
-from headrace.schedule.graph import CoreClass, PerCore, TileGraph
+from headrace.schedule.graph import CoreClass, Loop, PerCore, TileGraph
 from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.homes import bytes_of, live_bytes, place_homes
 from headrace.schedule.phases.items import Item, LoopItem, flat_groups, runs_of
@@ -180,15 +180,17 @@ def _stripped(
 ) -> ClassPlan | None:
     """The best plan of a class in strips, all values between phases in the scratchpad; None if none fits."""
     found: list[ClassPlan] = []
+    is_holding = any(isinstance(s, Loop) and s.carried for s in part.body)
     for lists in choices(part, without):
         for strips in chain.from_iterable(lists):
             if any(plan.strips["ahead"] == strips.ahead for plan in found):
                 continue
-            made = class_outline(part, device, True, strips)
+            made = class_outline(part, device, True, strips, is_holding)
             kinds = dict.fromkeys(made.homes, "lx")
             if max(live_bytes(made, kinds)) < room:
                 with suppress(ScratchpadFull):
-                    found.append(_planned(part, made, kinds, device, without, tally, room, strips))
+                    plan = _planned(part, made, kinds, device, without, tally, room, strips)
+                    found.append(replace(plan, is_holding=is_holding))
         if found:
             break
     return min(found, key=lambda plan: plan.cycles, default=None)

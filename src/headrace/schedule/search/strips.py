@@ -8,12 +8,16 @@ from math import prod
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import CoreClass
+from headrace.schedule.phases.cuts import extent
 from headrace.schedule.phases.outline import Outline
-from headrace.schedule.phases.strips import Strips, extent
+from headrace.schedule.phases.strips import Strips
 from headrace.schedule.search.pricing import rates
 
 ROWS = (128, 64, 32, 16, 8)
 """Rows of a strip that are tried, the most first."""
+
+LOOP_ROWS = (512, 256, *ROWS)
+"""The same where every strip runs a loop that carries values: what the loop loads comes once a strip."""
 
 STEPS = 8
 """Steps in which columns grow where a mask hides some: with 8, 1/16 of all points is computed in vain."""
@@ -25,6 +29,10 @@ def choices(part: CoreClass, without: Container[str]) -> Iterator[list[list[Stri
     """
     found = extent(part)
     if found is None:
+        return
+    if found.is_loop:
+        fitting = [rows for rows in LOOP_ROWS if rows < found.rows and found.rows % rows == 0]
+        yield [[Strips(rows, kept=False) for rows in fitting]]
         return
     steps = STEPS if found.has_triangle else 1
     sizes = [rows for rows in ROWS if rows < found.rows]
