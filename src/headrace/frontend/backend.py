@@ -51,6 +51,9 @@ def headrace(
 def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
     from torch._inductor.compile_fx import compile_fx
 
+    from headrace.frontend.inductor.install import install
+
+    install()  # before Inductor chooses the decompositions
     compiled: Callable[..., Any] = compile_fx(graph, list(inputs))
     return compiled
 

@@ -130,6 +130,22 @@ def register() -> None:
     _libraries.extend(eager.register_kernels())
     route_storages_of_the_device()
     _print_a_host_copy()
+    _install_before_a_graph_is_traced()
+
+
+def _install_before_a_graph_is_traced() -> None:
+    """Lets the first graph of a process with tensors of ours be decomposed by our rules: Inductor asks the
+    device for its back-end when the table of decompositions is already chosen.
+    """
+    wrapper: Any = torch._TorchCompileInductorWrapper
+    original = wrapper.__call__
+
+    def call(self: Any, model: Any, inputs: Any, **keywords: Any) -> Any:
+        if any(is_device_tensor(x) for x in inputs if isinstance(x, torch.Tensor)):
+            _inductor()
+        return original(self, model, inputs, **keywords)
+
+    wrapper.__call__ = call
 
 
 def _print_a_host_copy() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from headrace.frontend import attention, session
+from headrace.frontend import attention, cells, session
 from headrace.frontend.memory import (
     NAME,
     host_alias,
@@ -235,27 +235,6 @@ def _convolution_backward(
     return run_on_host(aten.convolution_backward.default, grad, x, w, bias_size, *shape)
 
 
-def _lstm_cell(inputs: Any, hidden: Any, cell: Any, input_bias: Any = None, hidden_bias: Any = None) -> Any:
-    """The fused LSTM cell ATen picks for devices it does not know, in plain operators."""
-    gates = inputs + hidden
-    if input_bias is not None:
-        gates = gates + input_bias + hidden_bias
-    i, f, c, o = gates.chunk(4, 1)
-    i, f, c, o = i.sigmoid(), f.sigmoid(), c.tanh(), o.sigmoid()
-    new_cell = f * cell + i * c
-    return o * new_cell.tanh(), new_cell, torch.cat([i, f, c, o], 1)
-
-
-def _gru_cell(inputs: Any, hidden: Any, state: Any, input_bias: Any = None, hidden_bias: Any = None) -> Any:
-    """The fused GRU cell ATen picks for devices it does not know, in plain operators."""
-    if input_bias is not None:
-        inputs, hidden = inputs + input_bias, hidden + hidden_bias
-    (reset_in, update_in, new_in), (reset, update, new) = inputs.chunk(3, 1), hidden.chunk(3, 1)
-    r, z = (reset_in + reset).sigmoid(), (update_in + update).sigmoid()
-    n = (new_in + r * new).tanh()
-    return n + z * (state - n), torch.cat([r, z, n, state, new], 1)
-
-
 def _can_shallow_copy(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Lets `param.data = converted` succeed, so that `module.to()` keeps parameters, ties and optimizer
     references.
@@ -285,8 +264,7 @@ KERNELS = {
     "_has_compatible_shallow_copy_type": _can_shallow_copy,
     "convolution_overrideable": _convolution,
     "convolution_backward_overrideable": _convolution_backward,
-    "_thnn_fused_lstm_cell": _lstm_cell,
-    "_thnn_fused_gru_cell": _gru_cell,
+    **cells.CELLS,
     "mse_loss": _host_kernel("mse_loss"),
     "_linalg_check_errors": _host_kernel("_linalg_check_errors"),
 }
@@ -301,8 +279,11 @@ def register_kernels() -> list[torch.library.Library]:
         ours.impl(name, _as_cpu_metadata(overload(name)))
     for name, kernel in KERNELS.items():
         ours.impl(name, kernel)
+    shapes = torch.library.Library("aten", "IMPL", "Meta")
+    for name, kernel in cells.CELLS.items():
+        shapes.impl(name, kernel)  # else a fake tensor would run the kernel to learn its shape
     attention_libraries = attention.register(run_on_host)
-    return [everything, ours, *attention_libraries, *_copies_of_lazy_views(), *_autocast(everything)]
+    return [everything, ours, shapes, *attention_libraries, *_copies_of_lazy_views(), *_autocast(everything)]
 
 
 def _as_cpu_metadata(op: Any) -> Any:

@@ -1,13 +1,17 @@
-"""Fused layers of transformer encoders, which PyTorch takes in evaluation, in plain operators."""
+"""Fused layers and cells, which PyTorch takes for encoders in evaluation and for recurrent networks, in plain
+operators.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch._inductor import decomposition
 
+from headrace.frontend import cells
 from headrace.frontend.memory import NAME
 
 aten = torch.ops.aten
@@ -21,6 +25,12 @@ def install() -> None:
     table = decomposition.fast_random_decomps()  # the one that the graph being compiled has taken already
     table[aten._native_multi_head_attention.default] = _attention
     table[aten._transformer_encoder_layer_fwd.default] = _layer
+    for name, cell in cells.CELLS.items():
+        table[getattr(aten, name).default] = _of_ours(cell)
+
+
+def _of_ours(cell: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda inputs, *rest: cell(inputs, *rest) if inputs.device.type == NAME else NotImplemented
 
 
 def _attention(
