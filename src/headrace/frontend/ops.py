@@ -47,7 +47,7 @@ REDUCTIONS = frozenset(
     all amax amin any argmax argmin max mean min prod sum var var_mean std _softmax _log_softmax
     native_layer_norm native_batch_norm _native_batch_norm_legit_no_training native_group_norm
     _fused_rms_norm _safe_softmax prepare_softmax_online logsumexp cumsum cumprod cummax cummin logcumsumexp
-    sort topk searchsorted bucketize kthvalue median nanmedian
+    sort topk searchsorted bucketize kthvalue median nanmedian histc
     """.split()
 )
 CONTRACTIONS = frozenset("mm bmm addmm baddbmm addbmm _int_mm _scaled_mm convolution _cdist_forward".split())
@@ -105,6 +105,7 @@ LIMITS = {
     "topk": f"rows of more than {LONGEST_SORT} elements",
     "scatter_add": f"elements × indices above {MOST_SCATTER_STEPS}",
     "scatter_reduce": f"elements × indices above {MOST_SCATTER_STEPS}",
+    "histc": f"the range of the data, elements × bins above {MOST_SCATTER_STEPS}",
     "_embedding_bag": f"elements × indices above {MOST_SCATTER_STEPS}",
     "_embedding_bag_forward_only": f"elements × indices above {MOST_SCATTER_STEPS}",
     "index_put": f"accumulating, elements × indices above {MOST_SCATTER_STEPS}; boolean masks",

@@ -164,6 +164,15 @@ CASES: dict[str, Case] = {
     "searchsorted by rows": case(
         lambda x, v: torch.searchsorted(x.sort(1)[0], v, side="right", out_int32=True), r(3, 8), r(3, 5)
     ),
-    "histogram": case(lambda x: torch.histc(x, 5, 0, 5), r(9), host=("aten.histc",)),
+    "histogram": quick(
+        lambda x, i: (
+            torch.histc(x, 7, -1, 2),
+            torch.histc(i.float(), 5, 0, 4),
+            torch.histc(x, 3, -0.3, 0.7),
+        ),
+        lambda: torch.cat([torch.randn(60), torch.tensor([-1.0, 2.0, math.nan, math.inf, -0.3, 0.7])]),
+        n(6, 4, 9),
+    ),
+    "histogram of the range": case(lambda x: torch.histc(x, 5), r(9), host=("aten.histc",)),
     "bf16 rows": case(lambda x, i: x[i] + x[i + 1], r(10, 7, dtype=bf16), n(9, 5)),
 }

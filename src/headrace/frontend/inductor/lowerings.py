@@ -13,7 +13,16 @@ from torch._inductor import inductor_prims, ir, lowering
 from torch._inductor.virtualized import ops
 from torch.utils._sympy.functions import FloorDiv
 
-from headrace.frontend.inductor import accumulate, adaptive, bags, distances, pooling, ranks, scans
+from headrace.frontend.inductor import (
+    accumulate,
+    adaptive,
+    bags,
+    distances,
+    histograms,
+    pooling,
+    ranks,
+    scans,
+)
 from headrace.frontend.inductor.convolutions import convolution
 from headrace.frontend.inductor.reductions import Lowering, lowered, reduced, replace_lowerings
 
@@ -59,6 +68,7 @@ def install() -> None:
             aten._embedding_bag.default: bags.embedding_bag,
             aten._embedding_bag_forward_only.default: bags.embedding_bag,
             aten._cdist_forward.default: distances.distances,
+            aten.histc.default: histograms.histc,
             aten.scatter_add.default: accumulate.scatter_add,
             aten.scatter_reduce.two: accumulate.scatter_reduce,
             aten.index_put.default: accumulate.index_put,

@@ -140,6 +140,8 @@ def _scatter_steps(name: str, node: torch.fx.Node, values: Sequence[Any]) -> tup
         return math.prod(torch.broadcast_shapes(*[i.shape for i in indices])), values[0].numel()
     if name in ("scatter_add", "scatter_reduce"):
         return (values[1].shape[node.args[1]] if values[1].dim() else 1), values[0].numel()
+    if name == "histc":
+        return values[0].numel(), _values(node)[0].numel()
     if name in ("_embedding_bag", "_embedding_bag_forward_only"):
         return values[1].numel(), _values(node)[0].numel()
     return None
