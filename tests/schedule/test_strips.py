@@ -11,6 +11,7 @@ import pytest
 from benchmarks.kernels import kernel_text
 from benchmarks.kernels.attention import attention
 from benchmarks.kernels.blocks import attention as unmasked
+from benchmarks.schedule import timed_cycles
 
 from headrace.arch.presets import device
 from headrace.ir.diagnostics import HeadraceError
@@ -87,6 +88,16 @@ def test_attention_between_kernels_of_other_cores_is_cut_and_nothing_else():
     assert all(cut["rows"] < 128 and cut["steps"] > 1 for cut in strips(program))
     products = [p for p in program.plan["classes"][0]["phases"] if 512 // 2 in p["extents"].values()]
     assert len(products) == 2 and all(p["runs"] == 1 for p in products)
+
+
+def test_scores_that_fit_the_scratchpad_come_in_strips_where_that_is_faster():
+    """Without strips the scores would be written key by key, one number at a time."""
+    text = attention(4, 256, 64, 2)
+    program = check(text, 1 << 21)
+    (cut,) = strips(program)
+    whole = compile_kernel(Kernel(text), program.device, Options(("retiling",)))
+    assert cut["rows"] < 256 and strips(whole) == [{}]
+    assert timed_cycles(program) < timed_cycles(whole)
 
 
 @pytest.mark.parametrize("strips", [{"rows": 0, "steps": 1, "kept": 1, "ahead": 0}, {"rows": 16}])

@@ -15,6 +15,7 @@ from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Axis, Compute, Handover, Load, Loop, Store
 from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.statements import Block
+from headrace.schedule.ring import ring_entry
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,8 @@ def chain(block: Block, names: Names, beyond: Container[str] = ()) -> Walk | Non
     """
     computes = {n: s for n, s in enumerate(block.statements) if isinstance(s, Compute)}
     if len(computes) + sum(isinstance(s, Load | Store) for s in block.statements) < len(block.statements):
+        return None
+    if any(ring_entry(compute) for compute in computes.values()):  # cores meet in it, row by row
         return None
     made = {o.value for c in computes.values() for o in c.outs}
     read = {value for c in computes.values() for value, _ in accesses(c) if value in made}

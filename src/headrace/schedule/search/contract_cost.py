@@ -271,7 +271,16 @@ def _epilogue_cycles(space: Space, _: int, width: int) -> float:
     epilogue = space.shape.group.computes[products:]
     ops = [op for c in epilogue for op in compute_ops(c, width, space.device, vector)]
     ports = [*[Port(width, space.sums)] * products, *(Port(width, o.dtype) for o in space.shape.outputs)]
-    return step_cycles(ops, ports, space.device, vector)
+    return max(step_cycles(ops, ports, space.device, vector), _writing_cycles(space, width))
+
+
+def _writing_cycles(space: Space, width: int) -> float:
+    """Cycles to write a row of results that stay in the scratchpad if it lies across the rows of their
+    buffer (element by element), 0 if not.
+    """
+    kept = [o for o in space.shape.outputs if o.storage.kind == "lx"]
+    across = [o for o in kept if o.surface.stride(space.roles.column) > 1]
+    return len(across) * width / space.device.unit(units(space.device).writer).strided_accesses_per_cycle
 
 
 def splits(space: Space, blocks: int, rows: int) -> list[str]:

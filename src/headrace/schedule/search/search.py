@@ -141,13 +141,15 @@ def _class_plan(
     part: CoreClass, device: Device, without: frozenset[str], fusing: bool, tally: Tally, room: int
 ) -> ClassPlan:
     """The plan of a class with as many values between phases in the scratchpad as leave every phase room; in
-    strips, if values that would go through device memory may stay there then and that is predicted to last
-    less long; with what loops read of loads before them held there, likewise.
+    strips, if values would go through device memory or from one product to another, and strips are predicted
+    to last less long; with what loops read of loads before them held there, likewise.
     """
     made = class_outline(part, device, fusing)
     kinds = place_homes(made, room // 2)
     stripped = None
-    if fusing and "scratch" in kinds.values() and not {"residency", "retiling"} & without:
+    products = [group for group in flat_groups(made.items) if group.kind == "contract"]
+    may_gain = "scratch" in kinds.values() or len(products) > 1
+    if fusing and may_gain and not {"residency", "retiling"} & without:
         stripped = _stripped(part, device, without, tally, room)
     if stripped is not None and stripped.cycles <= scratch_cycles(made, kinds, len(part.cores), device):
         return stripped
