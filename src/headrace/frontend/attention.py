@@ -20,8 +20,7 @@ def register(run_on_host: Callable[..., Any]) -> list[torch.library.Library]:
     """Makes this the meaning of attention here; eager calls without gradients run as one host operator."""
 
     def attend(q: Any, k: Any, v: Any, *args: Any, **keywords: Any) -> Any:
-        needs_gradient = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
-        if needs_gradient or not _is_plain(q):
+        if _wants_gradient(q, k, v) or not _is_plain(q):
             return scaled_dot_product_attention(q, k, v, *args, **keywords)
         return run_on_host(aten.scaled_dot_product_attention.default, q, k, v, *args, **keywords)
 
@@ -52,26 +51,36 @@ def scaled_dot_product_attention(
     """softmax(q kᵀ · scale + mask) v for q [..., L, E], k [..., S, E], v [..., S, F]; it has q's type."""
     if enable_gqa and q.dim() > 2 and k.size(-3) != q.size(-3):
         k, v = _repeat_heads(k, q.size(-3)), _repeat_heads(v, q.size(-3))
-    scores = _scores(q, k) * (1 / math.sqrt(q.size(-1)) if scale is None else scale)
+    scores = _product(q, k.transpose(-2, -1)) * (1 / math.sqrt(q.size(-1)) if scale is None else scale)
     if is_causal:
         rows, columns = (torch.arange(n, device=q.device) for n in (q.size(-2), k.size(-2)))
         scores = scores.masked_fill(columns > rows[:, None], -math.inf)
-    if attn_mask is None:
-        weights = torch.softmax(scores, -1)
-    else:
+    if attn_mask is not None:
         is_bool = attn_mask.dtype == torch.bool
-        weights = _safe_softmax(scores.masked_fill(~attn_mask, -math.inf) if is_bool else scores + attn_mask)
-    if dropout_p:
-        weights = torch.dropout(weights, dropout_p, True)
-    return torch.matmul(weights.to(v.dtype), v)
+        scores = scores.masked_fill(~attn_mask, -math.inf) if is_bool else scores + attn_mask
+    powers, sums = _powers(scores, may_be_empty=attn_mask is not None)
+    if not dropout_p and not _wants_gradient(q, k, v):
+        return (_product(powers.to(v.dtype), v) / sums).to(q.dtype)
+    weights = torch.dropout(powers / sums, dropout_p, True) if dropout_p else powers / sums
+    return _product(weights.to(v.dtype), v).to(q.dtype)
 
 
-def _safe_softmax(scores: torch.Tensor) -> torch.Tensor:
-    """Softmax over the last dim; zeros for a row whose every element is masked."""
+def _wants_gradient(*operands: torch.Tensor) -> bool:
+    """Whether gradients of any of these are to be computed."""
+    return torch.is_grad_enabled() and any(x.requires_grad for x in operands)
+
+
+def _powers(scores: torch.Tensor, may_be_empty: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Powers of e over the last dim, the largest of a row 1, and their sums; zeros and 1 for a row whose
+    every element is masked.
+    """
     largest = scores.detach().amax(-1, keepdim=True)
+    if not may_be_empty:
+        powers = torch.exp(scores - largest)
+        return powers, powers.sum(-1, keepdim=True)
     is_empty = largest == -math.inf
     powers = torch.exp(scores - largest.masked_fill(is_empty, 0))
-    return powers / powers.sum(-1, keepdim=True).masked_fill(is_empty, 1)
+    return powers, powers.sum(-1, keepdim=True).masked_fill(is_empty, 1)
 
 
 def _repeat_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
@@ -81,12 +90,13 @@ def _repeat_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
     return wide.reshape(*outer, heads, length, width)
 
 
-def _scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
-    """q kᵀ in f32; where a gradient is wanted, in q's type and widened after (the wide product has none)."""
-    if q.dtype == torch.float32 or (torch.is_grad_enabled() and (q.requires_grad or k.requires_grad)):
-        return torch.matmul(q, k.transpose(-2, -1)).float()
-    outer = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2])
-    left = q.expand(*outer, *q.shape[-2:]).reshape(-1, *q.shape[-2:])
-    right = k.expand(*outer, *k.shape[-2:]).reshape(-1, *k.shape[-2:])
-    product = torch.bmm(left, right.transpose(1, 2), out_dtype=torch.float32)
-    return product.view(*outer, q.size(-2), k.size(-2))
+def _product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """a b in f32 for a [..., L, K], b [..., K, N]; where a gradient is wanted, in their type and widened
+    after (the wide product has none).
+    """
+    if a.dtype == torch.float32 or _wants_gradient(a, b):
+        return torch.matmul(a, b).float()
+    outer = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    left, right = (x.expand(*outer, *x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (a, b))
+    product = torch.bmm(left, right, out_dtype=torch.float32)
+    return product.view(*outer, a.size(-2), b.size(-1))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from headrace.arch.device import Device
+from headrace.frontend.decide.chains import divide_chain
 from headrace.frontend.decide.division import divide
 from headrace.frontend.lower.dims import group
 from headrace.frontend.lower.kernel import KernelText, write_kernel
@@ -24,5 +25,6 @@ def loop_program_to_ktir(
     program = read_program(literal)
     shared = group(program)
     cores = min(literal.get("hints", {}).get("cores", device.cores), device.cores)
-    division = divide(program, shared, replace(device, cores=cores))
+    used = replace(device, cores=cores)
+    division = divide_chain(program, shared, used) or divide(program, shared, used)
     return write_kernel(program, shared, division, wraps_negative)

@@ -87,11 +87,11 @@ def _compute(program: LoopProgram, group: Group, division: Division, device: Dev
         total += sum(product.cycles(division.sizes, device) for product in found)
         if not found:
             points = math.prod(min(division.sizes.get(d, n), n) for d, n in scan.extents.items())
-            total += points / _lanes(device)
+            total += points / lanes(device)
     return total
 
 
-def _lanes(device: Device) -> float:
+def lanes(device: Device) -> float:
     """f32 lanes of a core's vector units."""
     rates = [unit.lanes.get("f32", 1) * unit.count for unit in device.units if unit.is_compute and unit.lanes]
     return float(max(rates, default=1))

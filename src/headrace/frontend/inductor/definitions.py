@@ -35,6 +35,16 @@ class Definition:
         """The kernel's name in the generated code."""
         return str(self.program["name"])
 
+    def predicted_cycles(self) -> float:
+        """What the scheduler predicts for a kernel of fixed size that can be compiled; 0 where a test runs it
+        on an engine of its own.
+        """
+        from headrace.frontend.engine import compiled_kernel
+
+        if launcher.has_override():
+            return 0.0
+        return float(compiled_kernel(self.program, selection().device).plan["predicted_cycles"])
+
     def problem(self, sizes: Sequence[Any]) -> HeadraceError | None:
         """Why the kernel cannot be compiled (tried with typical values of its dynamic sizes), None when it
         can.

@@ -23,7 +23,7 @@ def can_share(first: Any, second: Any, is_vertical: bool) -> bool:
 
 def _obstacle(first: Any, second: Any, is_vertical: bool) -> str:
     """Why two nodes cannot share a kernel, "" when they can."""
-    contractions = [node for node in (first, second) if _has_contraction(node)]
+    contractions = [node for node in (first, second) if has_contraction(node)]
     if contractions:
         if len(contractions) == 2 or not is_vertical or contractions[0] is not first:
             return "a contraction takes an epilogue only"
@@ -43,7 +43,7 @@ def _obstacle(first: Any, second: Any, is_vertical: bool) -> str:
     return "" if fits else f"domains differ: {first.group[1]} and {second.group[1]}"
 
 
-def _has_contraction(node: Any) -> bool:
+def has_contraction(node: Any) -> bool:
     return any(
         isinstance(member.node, ir.ComputedBuffer)
         and isinstance(member.node.data, ir.Reduction)

@@ -13,6 +13,8 @@ from torch._inductor.utils import sympy_product
 from torch._inductor.virtualized import V
 from torch.utils._ordered_set import OrderedSet
 
+from headrace.arch.cost import ddr_cycles
+from headrace.frontend.inductor.chains import Chain
 from headrace.frontend.inductor.definitions import Definition, definition
 from headrace.frontend.inductor.facts import is_operator, operator_name
 from headrace.frontend.inductor.fusion import can_share
@@ -27,6 +29,7 @@ from headrace.frontend.inductor.record import (
 from headrace.frontend.ops import UNUSUAL_ACCESSES, VIEWS
 from headrace.frontend.session import current_hints
 from headrace.ir.diagnostics import HeadraceError
+from headrace.runtime.selection import selection
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,20 @@ class Scheduling(BaseScheduling):  # type: ignore[misc]
         except HeadraceError as error:
             return error
         return recorded.kernel.problem(recorded.sizes) or recorded
+
+    def is_faster_joined(self, chain: Chain) -> bool:
+        """Whether a chain has a native form as one kernel, which is predicted to take no more cycles than its
+        parts.
+        """
+        whole = self._tried(chain.get_nodes())
+        if isinstance(whole, HeadraceError):
+            return False
+        cycles = whole.kernel.predicted_cycles()
+        if cycles <= ddr_cycles(chain.passed_bytes, chain.passed_bytes, selection().device):
+            return True
+        parts = [self._tried(part.get_nodes()) for part in chain.parts]
+        known = [part for part in parts if not isinstance(part, HeadraceError)]
+        return len(known) < len(parts) or cycles <= sum(part.kernel.predicted_cycles() for part in known)
 
     def _record(self, nodes: Sequence[Any]) -> Recorded:
         """The loop program of the nodes."""

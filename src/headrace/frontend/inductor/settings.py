@@ -10,9 +10,10 @@ from torch._inductor import config
 from torch._inductor.graph import GraphLowering
 from torch.utils import _pytree as pytree
 
+from headrace.frontend.inductor.chains import join_chains
 from headrace.frontend.memory import NAME
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "unroll_reductions_threshold": 1,  # short reductions stay reductions
     "split_reductions": False,
     "inplace_buffers": False,  # a kernel may read an operand again after it wrote the result
@@ -23,6 +24,7 @@ SETTINGS = {
     "loop_ordering_after_fusion": False,
     "loop_reindexing_after_fusion": False,
     "realize_reads_threshold": 1,  # a value used twice is computed once
+    "_post_fusion_custom_pass": join_chains,
 }
 
 

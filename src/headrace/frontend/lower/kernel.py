@@ -20,6 +20,9 @@ from headrace.frontend.lower.values import Operand
 from headrace.frontend.lower.views import Views
 from headrace.frontend.lower.writer import Writer, tensor
 
+GRID_DIMS = 3
+"""Dims a grid has at most."""
+
 
 @dataclass(frozen=True)
 class Division:
@@ -78,9 +81,8 @@ def write_kernel(
     """The KTIR text; Unsupported when the program uses what KTIR kernels cannot say."""
     writer, scratches = Writer(), Scratches()
     extents = group.extents
-    grid = division.grid(extents)
-    tiles = [writer.fresh("tile") for _ in grid]
-    writer.op(f"{', '.join(tiles)} = ktdp.get_compute_tile_id : {', '.join(['index'] * len(grid))}")
+    counts = division.grid(extents)
+    grid, tiles = _tile_ids(writer, counts)
     bases = {
         dim: writer.let(f"arith.muli {tile}, {writer.index(size)} : index", "base")
         for tile, (dim, size) in zip(tiles, division.sizes.items(), strict=False)
@@ -95,6 +97,22 @@ def write_kernel(
     names = [name for name, _, _ in program.args] + [scratch.name for scratch in scratches.all]
     text = writer.function(program.name, names, grid)
     return KernelText(text, tuple(names), scratches.all, grid)
+
+
+def _tile_ids(writer: Writer, counts: Sequence[int]) -> tuple[tuple[int, ...], list[str]]:
+    """The grid, and the tile's number along every split dim; the first dims share a dim of the grid where
+    there are more than it has.
+    """
+    shared = max(0, len(counts) - GRID_DIMS) + 1
+    grid = (math.prod(counts[:shared]), *counts[shared:])
+    ids = [writer.fresh("tile") for _ in grid]
+    writer.op(f"{', '.join(ids)} = ktdp.get_compute_tile_id : {', '.join(['index'] * len(grid))}")
+    left, first = ids[0], list[str]()
+    for count in counts[: shared - 1]:
+        size = writer.index(count)
+        first.append(writer.let(f"arith.remui {left}, {size} : index", "tile"))
+        left = writer.let(f"arith.divui {left}, {size} : index", "tile")
+    return grid, [*first, left, *ids[1:]]
 
 
 def _variants(
@@ -140,6 +158,7 @@ class _Kernel:
         self.epochs: dict[str, int] = {}
         self.scratches = scratches
         self.indices: dict[str, str] = {}
+        self.has_product = has_product(program)
 
     def run(self) -> None:
         """Write every nest."""
@@ -195,6 +214,11 @@ class _Kernel:
             "x",
         )
         return Operand(name, operand.dims, full, operand.dtype)
+
+
+def has_product(program: LoopProgram) -> bool:
+    """Whether some nest of a program is a contraction."""
+    return any(statement[1] == "dot" for nest in program.nests for statement in nest.body)
 
 
 def splittable(program: LoopProgram, group: Group) -> tuple[str, ...]:

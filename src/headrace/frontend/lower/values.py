@@ -64,7 +64,9 @@ class Body:
             kind = "i1" if isinstance(name, bool) else "i64" if isinstance(name, int) else "f32"
             return self.code.constant(name, kind)
         if name not in self.known:
-            self.known[name] = self._hoisted(name) or self._relation(name) or self._compute(name)
+            self.known[name] = (
+                self._hoisted(name) or self._shared(name) or self._relation(name) or self._compute(name)
+            )
         return self.known[name]
 
     def coordinate(self, e: Quasi, kind: str = "index") -> Typed:
@@ -145,11 +147,25 @@ class Body:
             return None
         return self.take(self.nest.hoist(name, fewer))
 
-    def _relation(self, name: str) -> Typed | None:
-        """A comparison of two or more indices; None for another value.
+    def _shared(self, name: str) -> Typed | None:
+        """A choice by position (scores under a causal mask), read from a tensor of its own: the nests of a
+        product and its softmax that ask for the same one get it computed once, and the scheduler sees what
+        it hides.
+        """
+        nest = self.nest
+        _, op, *args = nest.definition(name)
+        if op != "where" or name == self.root or not nest.kernel.has_product:
+            return None
+        if nest.scan.conditions.get(args[0]) is None or nest.dependences(name) != set(self.dims):
+            return None
+        return self.take(nest.hoist(name, self.dims))
 
-        Neighbours in memory that share it get it as lanes of a vector: their own index is added to both
-        sides, since a comparison of outer loop variables alone cannot be scheduled.
+    def _relation(self, name: str) -> Typed | None:
+        """A comparison of indices; None for another value, and for one outer index against a number.
+
+        Positions that fit the lanes of an index are compared as such. Neighbours in memory that share a
+        comparison get it as lanes of a vector: their own index is added to both sides, since a comparison of
+        outer loop variables alone cannot be scheduled.
         """
         _, op, *args = self.nest.definition(name)
         values = self.nest.scan.values
@@ -157,11 +173,20 @@ class Body:
             return None
         a, b = (values[x] for x in args)
         walked = a.variables | b.variables
+        if walked & self.nest.innermost and all(self._is_short(e) for e in (a, b)):
+            return self.code.compare(op, self.coordinate(a), self.coordinate(b))
         lanes = sorted(self.nest.innermost & set(self.dims))
         if len(walked) < 2 or walked & self.nest.innermost or not lanes:
             return None
         lane = variable(lanes[-1])
         return self.code.compare(op, self.coordinate(a + lane, "i64"), self.coordinate(b + lane, "i64"))
+
+    def _is_short(self, e: Quasi) -> bool:
+        """Whether an expression is a sum of loop variables that stays within 32 bits."""
+        extents = self.nest.kernel.group.extents
+        if not all(isinstance(atom, str) and atom in extents for atom, _ in e.terms):
+            return False
+        return bool(abs(e.const) + sum(abs(k) * extents[atom] for atom, k in e.terms) < 2**31)
 
     def _compute(self, name: str) -> Typed:
         _, op, *args = self.nest.definition(name)
