@@ -145,3 +145,26 @@ def test_byte_addresses_can_be_asked_for(tmp_path: Path) -> None:
     ]
     assert exit_code([*command, "--inputs", f"{tmp_path}/in.npz", "--outputs", f"{tmp_path}/out.npz"]) == 0
     assert (np.load(tmp_path / "out.npz")["@8192"] == x * x).all()
+
+
+@pytest.mark.parametrize(
+    "attribute, said",
+    [
+        ("headrace.work = 3", "headrace.work of another form"),
+        ("headrace.work = {read_bytes = -1}", "headrace.work of another form"),
+        ("headrace.work = {ops.tensor.slice = 1}", "unknown entry 'ops.tensor.slice' of headrace.work"),
+        ('headrace.args = [{name = "x"}]', "headrace.args of another form"),
+        ("headrace.args = 7", "headrace.args of another form"),
+    ],
+)
+def test_facts_of_another_form_are_refused_with_their_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], attribute: str, said: str
+) -> None:
+    path = tmp_path / "add.mlir"
+    text = print_module(parse(samples.text("public_bias_add")))
+    start = text.index("module")
+    path.write_text(f"{text[:start]}module attributes {{{attribute}}} {{{text[text.index('{', start) + 1 :]}")
+    capsys.readouterr()
+    assert exit_code(["run", str(path), "--device", "sample", "--quiet"]) == 1
+    error = capsys.readouterr().err
+    assert f"{path}:" in error and said in error and "hint:" in error

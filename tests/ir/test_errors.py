@@ -114,6 +114,16 @@ OTHERS = [
     ("func.func @f() attributes {x = #nope} {\n  return\n}", "1:32", "undefined symbol alias '#nope'"),
     ("#a = affine_map<(d0) -> (d0)>\n#a = affine_map<(d0) -> (d0)>", "2:1", "re-declaration of alias '#a'"),
     ("func.func private @f(!dataflow.custom<mxfp9>)", "1:39", "unknown word 'mxfp9'"),
+    (
+        "func.func @f() attributes {x = #vectorchain<binary_operatr add>} {}",
+        "1:45",
+        "unknown attribute #vectorchain.binary_operatr",
+    ),
+    (
+        "func.func @f() attributes {x = #vectorchain<binary_operat",
+        "1:45",
+        "unknown attribute #vectorchain.binary_operat",
+    ),
     ("ktdf_arch.device @d {\n  group share(%m) {\n  }\n}", "2:15", "use of undefined value %m"),
     ('ktdf_arch.device @d {\n  %m = memory @a {id = "b"}\n}', "2:18", "id is given twice"),
     ("ktdf_arch.device @d {\n  %m = memory #M\n}", "2:15", "undefined symbol alias '#M'"),

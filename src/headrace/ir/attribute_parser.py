@@ -198,7 +198,11 @@ class AttributeParser(Parser):
     def _parse_dialect_type_or_attribute_body(
         self, attr_name: str, is_type: bool, is_opaque: bool, starting_opaque_pos: Any
     ) -> Any:
-        at = self.lexer.input.content.rfind(attr_name, 0, self.pos) - 1
+        content = self.lexer.input.content
+        if is_opaque:  # `#dialect<name ...>`: the name stands alone
+            at = content.rfind(attr_name.partition(".")[2], 0, self.pos)
+        else:
+            at = content.rfind(attr_name, 0, self.pos) - 1
         if "." in attr_name:
             find = self.ctx.get_optional_type if is_type else self.ctx.get_optional_attr
             if find(attr_name) is None:

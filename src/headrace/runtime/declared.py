@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from headrace.arch.cost import Work
 from headrace.ir.arguments import Argument
-from headrace.ir.diagnostics import HeadraceError
+from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.plain import plain
+from headrace.ir.text import location
 
 
 def function_name(module: Any) -> str:
@@ -21,21 +23,42 @@ def function_name(module: Any) -> str:
 
 
 def declared_arguments(module: Any) -> tuple[Argument, ...]:
-    """Memory arguments by `headrace.args`, in order; empty for a module that does not carry it."""
+    """Memory arguments by `headrace.args`, in order; empty for a module that does not carry it.
+
+    HeadraceError for entries of another form.
+    """
     entries = plain(module.attributes.get("headrace.args")) or []
-    return tuple(
-        Argument(
-            name=str(entry["name"]),
-            kind="memory",
-            dtype=str(entry["dtype"]),
-            shape=tuple(int(n) for n in entry["shape"]),
-            role=str(entry["role"]),
+    try:
+        return tuple(
+            Argument(
+                name=str(entry["name"]),
+                kind="memory",
+                dtype=str(entry["dtype"]),
+                shape=tuple(int(n) for n in entry["shape"]),
+                role=str(entry["role"]),
+            )
+            for entry in entries
         )
-        for entry in entries
-    )
+    except (KeyError, TypeError, ValueError):
+        hint = "a list of {name, dtype, shape, role}"
+        raise HeadraceError(
+            Diagnostic("headrace.args of another form", location(module), hint=hint)
+        ) from None
 
 
 def declared_work(module: Any) -> Work | None:
-    """The work of the KTIR the module came from; None for a module of another scheduler."""
+    """The work of the KTIR the module came from; None for a module of another scheduler.
+
+    HeadraceError for entries of another form.
+    """
     attribute = module.attributes.get("headrace.work")
-    return Work.from_attribute(plain(attribute)) if attribute is not None else None
+    if attribute is None:
+        return None
+    flat = plain(attribute)
+    if not isinstance(flat, dict) or not all(type(count) is int and count >= 0 for count in flat.values()):
+        hint = "counts by name, none negative"
+        raise HeadraceError(Diagnostic("headrace.work of another form", location(module), hint=hint))
+    try:
+        return Work.from_attribute(flat)
+    except HeadraceError as error:
+        raise HeadraceError([replace(d, where=location(module)) for d in error.diagnostics]) from None
