@@ -164,6 +164,7 @@ def test_attention_in_a_loop_takes_at_most_a_quarter_longer_than_over_whole_rows
         (flash_attention(2, 128, 32, 1, 32), 32768),
         (flash_attention(2, 256, 32, 2, 16), 65536),
         (Kernel(recurrence(4, 64, 64)), 32768),  # what the loop loads has rows, too
+        (online_attention(128, 128, 32, True), 16384),  # the numbers of the columns have none
     ],
 )
 def test_a_loop_whose_values_do_not_fit_runs_strip_by_strip(kernel: Kernel, lx_bytes: int) -> None:

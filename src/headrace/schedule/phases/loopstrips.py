@@ -23,7 +23,7 @@ Statement = Load | Store | Compute | Loop | Handover
 
 def loop_rows(block: Block, names: Names) -> Walk | None:
     """Return the rows along which a block with loops that carry values can be cut: those of the largest value
-    that one Compute hands to another, if all Computes of all loops share them; None if there are none.
+    that one Compute hands to another, if all that make carried values share them; None if there are none.
     """
     loops = [s for s in block.statements if isinstance(s, Loop)]
     inner = [s for loop in loops for s in block.bodies[loop.name].statements]
@@ -35,7 +35,7 @@ def loop_rows(block: Block, names: Names) -> Walk | None:
     computes = {n: s for n, s in enumerate(flat.statements) if isinstance(s, Compute)}
     made = {o.value for c in computes.values() for o in c.outs}
     read = {value for c in computes.values() for value, _ in accesses(c) if value in made}
-    ours = {id(s) for s in inner if isinstance(s, Compute)}
+    carried = {c.inner for loop in loops for c in loop.carried}
 
     def size(value: str) -> int:
         return prod(names.values[value].shape) * itemsize(names.values[value].dtype)
@@ -45,7 +45,8 @@ def loop_rows(block: Block, names: Names) -> Walk | None:
             found = walk(computes, (value, axis), made, names) if extent > 1 else None
             if found is None or not is_sound(found, flat, computes, names):
                 continue
-            if ours <= {id(computes[n]) for n in found.dims}:
+            others = [c for n, c in computes.items() if n not in found.dims]
+            if not any(o.value in carried for c in others for o in c.outs):
                 return found
     return None
 
@@ -116,8 +117,8 @@ class _LoopCut:
         inside = self.old.bodies[loop.name].statements
         own = {s.value for s in inside if isinstance(s, Load)}
         for statement in inside:
-            if not isinstance(statement, Compute):
-                body.append(statement)
+            if not isinstance(statement, Compute) or not self._is_ours(statement):
+                body.append(statement)  # every strip computes it again
                 continue
             taken = {a for a in statement.ins if a.value in own}
             *loads, made = self._cut(statement)
