@@ -27,7 +27,7 @@ from headrace.schedule.verify.cores import (
     shared_registers,
     talking,
 )
-from headrace.schedule.verify.events import Event
+from headrace.schedule.verify.events import Event, Work
 from headrace.schedule.verify.periods import Periods
 from headrace.schedule.verify.programs import Program
 from headrace.schedule.verify.races import in_flight, overwritten_indices, races
@@ -159,7 +159,10 @@ class _Function:
 
     def events(self, handle: Handle, clip: int | None) -> Iterator[Event]:
         scope, ops = self.scope_of(handle)
-        return Program(scope, clip, self.periods.of).events(ops)
+        events = Program(scope, clip, self.periods.of).events(ops)
+        if clip is None:
+            return events
+        return (event.shortened() if isinstance(event, Work) else event for event in events)
 
     def scope_of(self, handle: Handle) -> tuple[Scope, Any]:
         """What a unit knows at its start, and the ops of its program."""

@@ -4,7 +4,7 @@ memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -69,15 +69,39 @@ class Touch:
         return tuple(first), tuple(end)
 
 
+FIRST_STEPS, LAST_STEPS = 16, 4
+"""Steps at the beginning and the end of an event that stay steps of their own where those between are one."""
+
+
 @dataclass(frozen=True)
 class Work:
-    """`steps` repetitions of a script of messages, with the memory they come from or go to."""
+    """`steps` repetitions of a script of messages, with the memory they come from or go to; step number
+    `FIRST_STEPS` stands for `covered` of them.
+    """
 
     steps: int
     script: tuple[Message, ...]
     touches: tuple[Touch, ...]
     op: Any
     group: Any = None
+    covered: int = 1
+
+    def shortened(self) -> Work:
+        """Return the work with all steps between the first and the last ones as one, whose messages are as
+        long as theirs together: they fill channels as before.
+        """
+        covered = self.steps - FIRST_STEPS - LAST_STEPS
+        if covered <= 1:
+            return self
+        return replace(self, steps=FIRST_STEPS + 1 + LAST_STEPS, covered=covered)
 
 
-Event = Signal | Work
+@dataclass(frozen=True)
+class Filling:
+    """What an iteration that is left out writes to scratchpads."""
+
+    touches: tuple[Touch, ...]
+    op: Any
+
+
+Event = Signal | Work | Filling

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import location
-from headrace.schedule.verify.events import Event, Message, Signal, Touch, Work
+from headrace.schedule.verify.events import Event, Filling, Message, Signal, Touch, Work
 from headrace.schedule.verify.sets import box_extents, slope
 from headrace.schedule.verify.values import Handle, Scope, Unverifiable
 
@@ -50,7 +51,11 @@ class Program:
             return
         block = op.body.block
         carried = [self.scope.known.get(v) for v in op.iter_args]
+        following = 0
         for k in self.kept(count):
+            if k > following and not carried:
+                yield from self.filled(op, low, step, range(following, k), self.period(count))
+            following = k + 1
             self.scope.known[block.args[0]] = low + k * step
             for arg, value in zip(block.args[1:], carried, strict=True):
                 if value is not None:
@@ -60,6 +65,32 @@ class Program:
         for result, value in zip(op.results, carried, strict=True):
             if value is not None:
                 self.scope.known[result] = value
+
+    def filled(self, op: Any, low: int, step: int, left_out: range, period: int) -> Iterator[Event]:
+        """What iterations that are left out write where no other iteration does, which those that run may
+        read.
+        """
+        key = ("moving", op)
+        if key not in self.scope.shared:
+            found: set[Any] = set()
+            if any(child.name in WRITING for child in op.body.walk()):
+                once, again = (self.written(op, low + k * step) for k in (left_out[0], left_out[0] + period))
+                is_alike = len(once) == len(again)
+                found = {a.op for a, b in zip(once, again, strict=False) if a.touches != b.touches}
+                if not is_alike:
+                    found = {work.op for work in (*once, *again)}
+            self.scope.shared[key] = found
+        for k in left_out if self.scope.shared[key] else ():
+            for work in self.written(op, low + k * step):
+                if work.op in self.scope.shared[key]:
+                    yield Filling(work.touches, work.op)
+
+    def written(self, op: Any, value: int) -> list[Work]:
+        """What an iteration of a loop writes to scratchpads, inner loops in full."""
+        self.scope.known[op.body.block.args[0]] = value
+        events = Program(self.scope, None).events(op.body.block.ops)
+        works = [event for event in events if isinstance(event, Work)]
+        return [work for w in works if (work := replace(w, touches=_filled(w))).touches]
 
     def kept(self, count: int) -> Iterator[int]:
         """The iterations that run, of so many."""
@@ -233,6 +264,11 @@ class Program:
         yield Work(1, (), (touch,), op)
 
 
+def _filled(work: Work) -> tuple[Touch, ...]:
+    """What an event writes to scratchpads."""
+    return tuple(t for t in work.touches if t.is_write and t.view.memory.kind == "lx")
+
+
 def _symbols(op: Any) -> tuple[Any, ...]:
     return tuple(getattr(op, "time_symbols", ()))
 
@@ -279,6 +315,12 @@ def _steps(touch: Touch) -> int:
     return steps
 
 
+WRITING = (
+    "agen.composite_load_and_store",
+    "agen.composite_indirect_load_and_store",
+    "agen.composite_store",
+    "agen.vector_store",
+)
 MESSAGES = ("dataflow.receive", "dataflow.send")
 COMPUTING = ("vectorchain.", "math.", "arith.", "vector.")
 IGNORED = {

@@ -9,11 +9,13 @@ import numpy as np
 
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import location
-from headrace.schedule.verify.events import Touch
+from headrace.schedule.verify.events import FIRST_STEPS, LAST_STEPS, Touch
 from headrace.schedule.verify.run import Record
 from headrace.schedule.verify.values import Handle
 
 EXACT_LIMIT = 1 << 22
+
+SHORTENED = FIRST_STEPS + 1 + LAST_STEPS
 
 
 @dataclass(frozen=True)
@@ -110,13 +112,15 @@ def _suspects(seen: Sequence[_Seen]) -> Iterator[tuple[_Seen, _Seen]]:
     end = np.array([s.end for s in seen])
     unit = np.array([s.record.unit for s in seen])
     writes = np.array([s.touch.is_write for s in seen])
-    start = np.array([s.record.start for s in seen])
+    column = {number: at for at, number in enumerate(sorted(set(unit.tolist())))}
+    place = np.array([column[number] for number in unit.tolist()])
+    start = np.array([[s.record.start.of(number) for number in column] for s in seen])
     done = np.array([s.record.end for s in seen])
     for k in range(count - 1):
         rest = slice(k + 1, count)
         open_ = (first[k] < end[rest]) & (first[rest] < end[k]) & (unit[rest] != unit[k])
         open_ &= writes[k] | writes[rest]
-        open_ &= (start[rest, unit[k]] < done[k]) & (start[k][unit[rest]] < done[rest])
+        open_ &= (start[rest, place[k]] < done[k]) & (start[k][place[rest]] < done[rest])
         for other in np.flatnonzero(open_):
             yield seen[k], seen[k + 1 + int(other)]
 
@@ -145,7 +149,7 @@ def _alike(a: Touch, b: Touch) -> bool:
 def _ordered(before: Record, after: Record) -> np.ndarray:
     """[steps of before, steps of after]: the first is seen by the second."""
     times = before.time + 1 + np.arange(len(before.steps))
-    seen = np.array([clock[before.unit] for clock in after.steps])
+    seen = np.array([known.of(before.unit) for known in after.steps])
     return times[:, None] <= seen[None, :]
 
 
@@ -154,29 +158,35 @@ def _step_overlap(a: _Seen, b: _Seen) -> np.ndarray:
     rows, columns = len(a.record.steps), len(b.record.steps)
     if _alike(a.touch, b.touch) and rows * columns <= EXACT_LIMIT:
         found: np.ndarray = np.ones((rows, columns), dtype=bool)
-        low, extents = stepped(a.touch, rows)
-        other, lengths = stepped(b.touch, columns)
+        low, end = stepped(a.touch, rows)
+        other, last = stepped(b.touch, columns)
         for d in range(low.shape[1]):
-            gap = other[None, :, d] - low[:, None, d]
-            found &= (gap < extents[d]) & (-gap < lengths[d])
+            found &= (other[None, :, d] < end[:, None, d]) & (low[:, None, d] < last[None, :, d])
         return found
     return np.full((rows, columns), share_bytes(a.touch, b.touch))
 
 
-def stepped(touch: Touch, steps: int) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Return the corner of the box at each step, [steps, dims], and its extents.
+def stepped(touch: Touch, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first corner of the box at each step and its end, [steps, dims] each.
 
-    An event of one step (a copy) covers all its times at once.
+    An event of one step (a copy) covers all its times at once, the middle one of a shortened event all steps
+    that it stands for.
     """
     grid = np.array([touch.low])
     for count, moves in touch.times:
         walk = np.arange(count)[:, None] * np.array(moves)[None, :]
         grid = (grid[:, None, :] + walk[None, :, :]).reshape(-1, len(touch.low))
-    if len(grid) == steps and not touch.is_indirect:
-        return grid, touch.extents
-    first, end = touch.hull()
-    box = tuple(b - a for a, b in zip(first, end, strict=True))
-    return np.array([first] * steps), box
+    end = grid + np.array(touch.extents)
+    if touch.is_indirect or steps not in (len(grid), SHORTENED):
+        first, last = touch.hull()
+        return np.array([first] * steps), np.array([last] * steps)
+    if len(grid) == steps:
+        return grid, end
+    middle = slice(FIRST_STEPS, len(grid) - LAST_STEPS)
+    parts = (slice(0, FIRST_STEPS), slice(len(grid) - LAST_STEPS, len(grid)))
+    lows = [grid[parts[0]], grid[middle].min(axis=0, keepdims=True), grid[parts[1]]]
+    ends = [end[parts[0]], end[middle].max(axis=0, keepdims=True), end[parts[1]]]
+    return np.concatenate(lows), np.concatenate(ends)
 
 
 def share_bytes(a: Touch, b: Touch) -> bool:
