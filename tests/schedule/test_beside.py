@@ -62,6 +62,14 @@ def test_a_long_row_comes_in_sections_between_which_products_are_made(monkeypatc
     assert found and found % 4 == 0
 
 
+def test_a_single_product_left_behind_the_rows_of_a_block_needs_no_signal():
+    program = compile_kernel(
+        Kernel(attention(1, 1408, 128)), device("spyre", {"lx.size_bytes": 1 << 20}), Options()
+    )
+    assert strips(program)[0]["rows"] == 16 and pairs(program)
+    assert timed_cycles(program) >= program.bound.cycles  # HeadraceError if the units wait for each other
+
+
 def test_without_double_buffering_a_strip_ends_before_the_next_begins():
     found = compile_kernel(Kernel(TEXT), compiled(TEXT, SIZE).device, Options(without=("double-buffering",)))
     assert strips(found)[0]["ahead"] == 0 and not pairs(found)

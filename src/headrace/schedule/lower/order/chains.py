@@ -16,13 +16,15 @@ def is_chained(block: Block, read: Access, write: Access) -> bool:
     """True if message m of the write is computed from message m of the read, and the m-th boxes are the
     same.
 
-    Both stages belong to one pipeline, their point loops run alike, every box is touched in one iteration
-    only, and each unit on the way takes and gives one message an iteration. Then no signal is needed, and
-    one would deadlock.
+    Both stages belong to one pipeline, side by side, their point loops run alike, every box is touched in
+    one iteration only, and each unit on the way takes and gives one message an iteration. Then no signal is
+    needed, and one would deadlock.
     """
     if read.is_write or not write.is_write or read.pipeline != write.pipeline or read.path >= write.path:
         return False
-    if read.memory != write.memory or not read.points or len(read.points) != len(write.points):
+    if read.path[:-1] != write.path[:-1]:
+        return False
+    if read.memory != write.memory or len(read.points) != len(write.points):
         return False
     renamed = {w.var: Expr(0, ((r.var, 1),)) for r, w in zip(read.points, write.points, strict=True)}
     if any(not _alike(r, w, renamed) for r, w in zip(read.points, write.points, strict=True)):
