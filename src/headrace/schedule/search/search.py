@@ -148,7 +148,7 @@ def _class_plan(
     kinds = place_homes(made, room // 2)
     stripped = None
     products = [group for group in flat_groups(made.items) if group.kind == "contract"]
-    may_gain = "scratch" in kinds.values() or len(products) > 1
+    may_gain = "scratch" in kinds.values() or (bool(kinds) and len(products) > 1)
     if fusing and may_gain and not {"residency", "retiling"} & without:
         stripped = _stripped(part, device, without, tally, room)
     if stripped is not None and stripped.cycles <= scratch_cycles(made, kinds, len(part.cores), device):
