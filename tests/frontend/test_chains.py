@@ -11,6 +11,7 @@ import torch.nn.functional as F
 import headrace
 from headrace.frontend import session
 from headrace.frontend.inductor.scheduling import Scheduling
+from headrace.ir.diagnostics import HeadraceError
 
 from .conftest import Compared, compare
 
@@ -73,6 +74,19 @@ def test_attention_is_no_slower_than_its_parts(monkeypatch: pytest.MonkeyPatch, 
     with headrace.hints(effort=1):  # another program: nothing of the first is taken from the cache
         apart = compare(function, *args)
     assert len(apart.recording.launches) > 2 and cycles(whole) <= cycles(apart)
+
+
+def test_attention_that_a_device_cannot_schedule_runs_on_the_reference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise HeadraceError("no unit for this")
+
+    monkeypatch.setattr("headrace.frontend.engine.compile_kernel", refuse)
+    function, args = FORMS["all keys"]
+    with headrace.use(engine="reference"):
+        recording = compare(function, *args).recording
+    assert recording.launches and not recording.fallback_ops
 
 
 def test_a_row_that_sees_nothing_gives_zeros() -> None:

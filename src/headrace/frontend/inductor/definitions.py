@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,14 +37,17 @@ class Definition:
         return str(self.program["name"])
 
     def predicted_cycles(self) -> float:
-        """What the scheduler predicts for a kernel of fixed size that can be compiled; 0 where a test runs it
-        on an engine of its own.
+        """What the scheduler predicts for a kernel of fixed size; 0 where a test runs it on an engine of its
+        own, infinite where the device cannot run what the reference engine can.
         """
         from headrace.frontend.engine import compiled_kernel
 
         if launcher.has_override():
             return 0.0
-        return float(compiled_kernel(self.program, selection().device).plan["predicted_cycles"])
+        try:
+            return float(compiled_kernel(self.program, selection().device).plan["predicted_cycles"])
+        except HeadraceError:
+            return math.inf
 
     def problem(self, sizes: Sequence[Any]) -> HeadraceError | None:
         """Why the kernel cannot be compiled (tried with typical values of its dynamic sizes), None when it
