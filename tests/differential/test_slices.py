@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from benchmarks.kernels.text import Text, tensor
 
+from headrace import ktir
 from headrace.runtime.kernel import Kernel
 from tests.differential.test_kernels import compare
 
@@ -52,3 +53,17 @@ def test_a_computed_part_of_a_filled_tensor_is_not_forgotten(device: str) -> Non
     whole = t.let(f"tensor.insert_slice {part} into {filled}[2] [1] [1] : tensor<1xf32> into tensor<8xf32>")
     t.store(t.let(f"arith.negf {whole} : tensor<8xf32>"), t.view("y", (8,), "f32"), [t.index(0)], (8,))
     compare(Kernel(t.module("k", "%x: index, %y: index", (1,), "// a sum in a filled tensor")), device, True)
+
+
+@pytest.mark.parametrize("device", ["spyre", "tiny"])
+def test_a_column_of_a_value_is_read_beside_the_whole(device: str) -> None:
+    """Both are computed again where they are read, from one value they share."""
+    shape = (2, 8)
+    with ktir.kernel("column") as k:
+        a, b, y, z = (k.argument(name, shape, "f16") for name in "abyz")
+        x = b[:, :].load()
+        square, less = a[:, :].load() * a[:, :].load(), x - x
+        chosen = ktir.where(square < less, square, less * 2)
+        y[:, :] = chosen[:, 6:7].broadcast(*shape)
+        z[:, :] = chosen - chosen.cast("f32").max(axis=0, keepdims=True).cast("f16")
+    compare(k.kernel, device, is_checked=True)

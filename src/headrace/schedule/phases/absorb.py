@@ -68,6 +68,8 @@ def with_clone(group: Group, access: Access, known: Known) -> Group | None:
     todo = [access]
     while todo:
         wanted = todo.pop()
+        if not any(wanted in c.ins for c in made.computes):
+            continue  # an earlier clone has taken its place
         producer = known.producers.get(wanted.value)
         clone = _clone(producer, wanted, group, known) if producer is not None else None
         if clone is None:
