@@ -82,3 +82,27 @@ def test_more_cores_than_one_read_serves_share_it_in_groups(cores: int, consumer
     run = compare(kernel, chip, True)
     left, right = 2 * 64 * 128, 2 * 128 * 64 * cores
     assert run.timing.bytes["ddr_read"] == left * -(-cores // consumers) + right
+
+
+@pytest.mark.parametrize("device", ["spyre", "tiny", "sample"])
+def test_a_product_that_is_stored_and_read_by_the_next(device: str) -> None:
+    """h = (x a) * (x b); y = h c: h leaves for device memory and stays for the second product."""
+    t, rows, width, inner = Text(), 1, 65, 64
+
+    def matmul(left: str, right: str, m: int, k: int, n: int) -> str:
+        ins = f"{left}, {right} : {tensor((m, k), 'f32')}, {tensor((k, n), 'f32')}"
+        start, out = t.fill("%zero", (m, n), "f32"), tensor((m, n), "f32")
+        return t.let(f"linalg.matmul ins({ins}) outs({start} : {out}) -> {out}")
+
+    def loaded(name: str, *shape: int) -> str:
+        return t.load(t.view(name, shape, "f32"), [t.index(0)] * 2, shape)
+
+    t.constant("0.0", "f32", "%zero")
+    x = loaded("x", rows, width)
+    a, b = (matmul(x, loaded(name, width, inner), rows, width, inner) for name in "ab")
+    h = t.let(f"arith.mulf {a}, {b} : {tensor((rows, inner), 'f32')}")
+    t.store(h, t.view("h", (rows, inner), "f32"), [t.index(0)] * 2, (rows, inner))
+    y = matmul(h, loaded("c", inner, width), rows, inner, width)
+    t.store(y, t.view("y", (rows, width), "f32"), [t.index(0)] * 2, (rows, width))
+    arguments = ", ".join(f"%{name}: index" for name in "xabchy")
+    compare(Kernel(t.module("k", arguments, (1,), "// two products")), device, True)

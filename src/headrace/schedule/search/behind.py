@@ -81,7 +81,8 @@ def _fits(space: Space, choice: Choice) -> bool:
 
 
 def _has_stores(space: Space) -> bool:
-    return any(o.storage.kind != "lx" for o in space.shape.outputs)
+    """Whether all results leave for device memory: what a later phase reads cannot wait for the next tile."""
+    return all(o.storage.kind != "lx" for o in space.shape.outputs)
 
 
 def _fitting(
