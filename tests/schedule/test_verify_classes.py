@@ -7,7 +7,7 @@ import pytest
 from headrace.arch.presets import device
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import parse
-from headrace.schedule.verify import verify
+from headrace.schedule.verify import _Function, verify
 from tests.machine.test_check_classes import CASES, program_text
 
 
@@ -73,7 +73,7 @@ def ring(loads: int = 800, stores: int = 800, rows: int = 800, copies: int = 3, 
             *views("%c0"),
             "scf.for %t = %c0 to %n step %c1 {",
             "dataflow.sync_recv %st : index",
-            move("%d[%t, 0]", "%l[%t mod 3, 0]"),
+            move("%d[%t, 0]", f"%l[%t mod {copies}, 0]"),
             "dataflow.sync_send %st : index",
             "}",
             *take,
@@ -84,7 +84,7 @@ def ring(loads: int = 800, stores: int = 800, rows: int = 800, copies: int = 3, 
             *give,
             "scf.for %t = %c0 to %m step %c1 {",
             "dataflow.sync_recv %ld : index",
-            move("%l[%t mod 3, 0]", "%d[%t, 0]"),
+            move(f"%l[%t mod {copies}, 0]", "%d[%t, 0]"),
             "dataflow.sync_send %ld : index",
             "}",
         ],
@@ -112,6 +112,24 @@ def test_the_last_iteration_of_a_long_loop_stays_in_bounds() -> None:
 
 def test_a_credit_too_many_in_a_long_loop_is_a_race() -> None:
     assert "in no order" in messages(ring(credits=4))
+
+
+def test_credits_that_are_taken_back_in_parts_need_no_full_run(monkeypatch) -> None:
+    text = ring(copies=40, credits=40)
+    take = "scf.for %i = %c0 to %k step %c1 {\ndataflow.sync_recv %st : index\n}"
+    parts = "\n".join(take.replace("%k", "%h") for _ in range(2))
+    text = text.replace(take, parts)
+    assert text.count("%h step") == 2
+    numbers = {"n": 800, "m": 800, "k": 40, "h": 20}
+    lines = [x for x in text.split("\n") if not x.strip().startswith(("%n =", "%m =", "%k ="))]
+    at = next(k for k, line in enumerate(lines) if "%c1 = arith.constant" in line) + 1
+    lines[at:at] = [f"%{name} = arith.constant {n} : index" for name, n in numbers.items()]
+    text = "\n".join(lines)
+    clips = []
+    run = _Function.run
+    monkeypatch.setattr(_Function, "run", lambda *args: clips.append(args[2]) or run(*args))
+    assert messages(text) == ""
+    assert clips and None not in clips
 
 
 def test_what_a_function_promises_to_leave_must_be_written() -> None:

@@ -52,7 +52,7 @@ class Program:
         block = op.body.block
         carried = [self.scope.known.get(v) for v in op.iter_args]
         following = 0
-        for k in self.kept(count):
+        for k in range(count) if self.of(op, _only_signals) else self.kept(count):
             if k > following and not carried:
                 yield from self.filled(op, low, step, range(following, k), self.period(count))
             following = k + 1
@@ -273,6 +273,11 @@ def _symbols(op: Any) -> tuple[Any, ...]:
     return tuple(getattr(op, "time_symbols", ()))
 
 
+def _only_signals(op: Any) -> bool:
+    """Whether a loop only repeats a signal: others take it one by one elsewhere, so none is left out."""
+    return all(child.name in SIGNALS or child.name in IGNORED for child in op.body.block.ops)
+
+
 def _bounds(op: Any) -> tuple[Any, ...]:
     return op.lb, op.ub, op.step
 
@@ -315,6 +320,7 @@ def _steps(touch: Touch) -> int:
     return steps
 
 
+SIGNALS = ("dataflow.sync_send", "dataflow.sync_recv")
 WRITING = (
     "agen.composite_load_and_store",
     "agen.composite_indirect_load_and_store",
