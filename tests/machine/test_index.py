@@ -124,3 +124,13 @@ def test_an_unbound_symbol_cannot_be_evaluated_by_accident() -> None:
         of(Symbol(-1, "argument", "x")).evaluate([1, 2, 3])
     with pytest.raises(TypeError):
         (of(Symbol(-1, "argument", "x")) + 1).evaluate([1, 2, 3])
+
+
+@pytest.mark.parametrize("op", ["eq", "le", "ge"])
+def test_comparisons_of_arrays_are_numbers(op: str) -> None:
+    """Twice 1 is 2 and the quotient of -1 is negative, which truth values of NumPy know nothing of."""
+    one = of(T).apply(op, of(W))  # type: ignore[arg-type]
+    other = of(W).apply("ge", of(T))
+    v = [np.arange(3), 0, np.arange(3)]
+    assert list((one + other).evaluate(v)) == [2, 2, 2]
+    assert list(one.apply("ceildiv", constant(2)).evaluate(v)) == [1, 1, 1]

@@ -87,6 +87,10 @@ def test_a_type_a_unit_does_not_compute_has_a_place() -> None:
     assert _try("public_square", 102, False) == "time"
 
 
+def test_messages_of_different_types_in_one_loop_have_a_place() -> None:
+    assert _try("elementwise", 2519, 2519 % 3 == 0) != "runs"
+
+
 @pytest.mark.long
 def test_many_mangled_programs_end_in_an_error_or_run() -> None:
     for each in _seeds(PROGRAMS, 3000):

@@ -61,7 +61,7 @@ class Apply:
             case "min" | "max" | "divsi" | "remsi":
                 return f"{self.op}_({a}, {b})"
             case _:
-                return f"(({a}) {COMPARISONS[self.op]} ({b}))"
+                return f"((({a}) {COMPARISONS[self.op]} ({b})) * 1)"  # NumPy's truth values do not add up
 
     def __str__(self) -> str:
         return self.source

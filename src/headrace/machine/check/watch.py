@@ -43,7 +43,7 @@ class ClockedQueue(Queue):
         super().__init__([0])
         self.rows: Array | None = None
 
-    def take(self, steps: int, count: int) -> list[Array]:
+    def take(self, steps: int, count: int, where: Location) -> list[Array]:
         need, found = steps * count, []
         for chunk in self.chunks:
             n = min(need, chunk.left)
@@ -54,7 +54,7 @@ class ClockedQueue(Queue):
                 break
         rows = np.concatenate(found)
         self.rows = rows.reshape(steps, count, -1).max(axis=1)
-        return super().take(steps, count)
+        return super().take(steps, count, where)
 
 
 class WatchedRun(Execution):

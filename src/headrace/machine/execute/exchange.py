@@ -50,20 +50,22 @@ class Queue:
         self.chunks.append(Chunk(parts, steps))
         self.available += steps * len(parts)
 
-    def take(self, steps: int, count: int) -> list[Array]:
-        """The next `steps` rounds of `count` messages, one array per place in a round."""
+    def take(self, steps: int, count: int, where: Location) -> list[Array]:
+        """The next `steps` rounds of `count` messages, one array per place in a round; `where` they are asked
+        for.
+        """
         self.available -= steps * count
         if count > 1 and self.chunks and not self._is_aligned(count):
-            found = self._regrouped(steps, count)
+            found = self._regrouped(steps, count, where)
         else:
-            found = self._rounds(steps, count)
+            found = self._rounds(steps, count, where)
         return found if self.order is None else [x[self.order] for x in found]
 
     def _is_aligned(self, count: int) -> bool:
         chunk = self.chunks[0]
         return len(chunk.parts) == count and chunk.taken % count == 0
 
-    def _rounds(self, steps: int, count: int) -> list[Array]:
+    def _rounds(self, steps: int, count: int, where: Location) -> list[Array]:
         """Whole rounds of chunks that have `count` parts; single messages when `count` is 1."""
         pieces: list[list[Array]] = []
         missing = steps
@@ -81,9 +83,9 @@ class Queue:
             missing -= n
             if not chunk.left:
                 self.chunks.popleft()
-        return self.joined(pieces)
+        return self.joined(pieces, where)
 
-    def _regrouped(self, steps: int, count: int) -> list[Array]:
+    def _regrouped(self, steps: int, count: int, where: Location) -> list[Array]:
         """Rounds of `count` out of chunks of single messages, or message by message."""
         chunk = self.chunks[0]
         if len(chunk.parts) == 1 and chunk.left >= steps * count:
@@ -92,7 +94,7 @@ class Queue:
             if not chunk.left:
                 self.chunks.popleft()
             return [part[:, first + j : first + steps * count : count] for j in range(count)]
-        return self.joined([self._single(count) for _ in range(steps)])
+        return self.joined([self._single(count) for _ in range(steps)], where)
 
     def _single(self, count: int) -> list[Array]:
         """One round, message by message."""
@@ -106,14 +108,14 @@ class Queue:
                 self.chunks.popleft()
         return out
 
-    def joined(self, pieces: list[list[Array]]) -> list[Array]:
+    def joined(self, pieces: list[list[Array]], where: Location) -> list[Array]:
         """Rounds one after the other as one array per place."""
         if len(pieces) == 1:
             return pieces[0]
         for j, first in enumerate(pieces[0]):
             for piece in pieces[1:]:
                 if piece[j].shape[2:] != first.shape[2:] or piece[j].dtype != first.dtype:
-                    raise fault("fifo", "messages of different types where one loop expects one type")
+                    raise fault("fifo", "messages of different types where one loop expects one type", where)
         return [self.concatenated(column) for column in zip(*pieces, strict=True)]
 
     def concatenated(self, parts: Sequence[Array]) -> Array:

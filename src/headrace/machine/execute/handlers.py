@@ -69,7 +69,7 @@ def _receive(run: Execution, team: Team, node: Receive) -> bool:
     if not queue.available:
         return False
     result = node.result
-    (message,) = queue.take(1, 1)
+    (message,) = queue.take(1, 1, node.where)
     team.values[result.number] = checked(
         message, result.shape, result.dtype, node.where, run.partner(team, node.peer)
     )

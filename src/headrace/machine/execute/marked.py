@@ -66,7 +66,7 @@ def fold(
         return True
     if any(queue.available < steps * count for queue, count in plan.receives):
         return False
-    taken = {id(queue): iter(queue.take(steps, count)) for queue, count in plan.receives}
+    taken = {id(queue): iter(queue.take(steps, count, node.where)) for queue, count in plan.receives}
     run_body(run, team, plan, trips, taken)
     for each in plan.combines:
         combine(run, team, each, steps)

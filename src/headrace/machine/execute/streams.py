@@ -73,10 +73,10 @@ def routes(run: Execution, team: Team, node: Read | Write, is_sender: bool) -> l
 
 def _taken(queue: Queue, node: Write, steps: int, count: int) -> list[Array]:
     if node.granularity == 1 or count == 1:
-        return queue.take(steps, count)
+        return queue.take(steps, count, node.where)
     pieces: list[list[Array]] = [[] for _ in range(count)]
     for _, total, burst in _bursts(steps, node.granularity):
-        rounds = queue.take(total // burst, count * burst)
+        rounds = queue.take(total // burst, count * burst, node.where)
         for s in range(count):
             group = rounds[s * burst : (s + 1) * burst]
             stacked = np.stack(group, axis=2)
