@@ -91,6 +91,11 @@ def test_messages_of_different_types_in_one_loop_have_a_place() -> None:
     assert _try("elementwise", 2519, 2519 % 3 == 0) != "runs"
 
 
+def test_a_factor_that_is_a_part_of_a_longer_vector_is_no_whole_one() -> None:
+    """A select that takes 64 of 256 lanes is not looked through."""
+    assert _try("matmul", 2906, False) in ("verify", "decode", "run", "time", "check", "runs")
+
+
 @pytest.mark.long
 def test_many_mangled_programs_end_in_an_error_or_run() -> None:
     for each in _seeds(PROGRAMS, 3000):

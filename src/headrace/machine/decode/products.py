@@ -90,8 +90,8 @@ def _contract(
     if kept is None or not is_whole or len(space) > len(_LETTERS):
         details = (("map", reduction),)
         return VectorOp(name_of(op), "multiply", tuple(values), result, details, where=location(op))
-    left, left_letters = _through_select(op.operands[0], len(space))
-    right, right_letters = _through_select(op.operands[1], len(space))
+    left, left_letters = _through_select(op.operands[0], space)
+    right, right_letters = _through_select(op.operands[1], space)
     if len({*left_letters, *right_letters}) < len(space):  # one of them has to walk the dims both repeat
         right, right_letters = op.operands[1], _LETTERS[: len(space)]
     out = "".join(_LETTERS[d] for d in kept)
@@ -105,14 +105,15 @@ def _contract(
     return Contract(equation, a, b, addend, result, prod(space) // max(n, 1), n, location(op))
 
 
-def _through_select(value: SSAValue, rank: int) -> tuple[SSAValue, str]:
+def _through_select(value: SSAValue, space: tuple[int, ...]) -> tuple[SSAValue, str]:
     """(source, letters): a select that only repeats dims is looked through, other operands have all dims."""
     owner = value.owner
     if isinstance(owner, Operation) and name_of(owner) == "vectorchain.select":
         dims = _projection(affine_map(owner, "selection_map"), zeros=False)
-        if dims is not None and len(dims) == len(shape_of(owner.operands[0].type)):
+        source = shape_of(owner.operands[0].type)
+        if dims is not None and tuple(space[d] for d in dims) == tuple(source):
             return owner.operands[0], "".join(_LETTERS[d] for d in dims)
-    return value, _LETTERS[:rank]
+    return value, _LETTERS[: len(space)]
 
 
 def _projection(map_: AffineMap, *, zeros: bool) -> list[int] | None:
