@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from benchmarks.kernels import kernel_text
 from benchmarks.kernels.text import Text, tensor
 
 from headrace.arch.presets import device as preset
+from headrace.ir.diagnostics import HeadraceError
 from headrace.runtime.kernel import Kernel
 from tests.differential.test_kernels import compare
 
@@ -84,8 +87,7 @@ def test_more_cores_than_one_read_serves_share_it_in_groups(cores: int, consumer
     assert run.timing.bytes["ddr_read"] == left * -(-cores // consumers) + right
 
 
-@pytest.mark.parametrize("device", ["spyre", "tiny", "sample"])
-def test_a_product_that_is_stored_and_read_by_the_next(device: str) -> None:
+def chained() -> Kernel:
     """h = (x a) * (x b); y = h c: h leaves for device memory and stays for the second product."""
     t, rows, width, inner = Text(), 1, 65, 64
 
@@ -105,4 +107,19 @@ def test_a_product_that_is_stored_and_read_by_the_next(device: str) -> None:
     y = matmul(h, loaded("c", inner, width), rows, inner, width)
     t.store(y, t.view("y", (rows, width), "f32"), [t.index(0)] * 2, (rows, width))
     arguments = ", ".join(f"%{name}: index" for name in "xabchy")
-    compare(Kernel(t.module("k", arguments, (1,), "// two products")), device, True)
+    return Kernel(t.module("k", arguments, (1,), "// two products"))
+
+
+@pytest.mark.parametrize("device", ["spyre", "tiny", "sample"])
+def test_a_product_that_is_stored_and_read_by_the_next(device: str) -> None:
+    compare(chained(), device, True)
+
+
+def test_a_plan_that_lets_such_a_product_wait_is_refused() -> None:
+    plan = json.loads(json.dumps(chained().compile("tiny").plan))
+    phase = plan["classes"][0]["phases"][0]
+    column = next(dim for dim, extent in phase["extents"].items() if extent == 64)
+    phase["tile"][column] = 32
+    phase["copies"] = {"in": 2, "out": 1, "waiting": 1}
+    with pytest.raises(HeadraceError, match="a later phase reads"):
+        chained().compile("tiny", plan=plan)

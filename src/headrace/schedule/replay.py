@@ -199,6 +199,9 @@ def _rows(phase: PhasePlan, made: Shape) -> Iterator[tuple[str, str]]:
     if is_waiting and not behind_dim(phase, roles(made, "swapped" in phase.order)):
         yield "results of one tile wait for the next", "leave out waiting, or cut rows or columns into tiles"
         return
+    if is_waiting and any(o.storage.kind == "lx" for o in made.outputs):
+        yield "results that a later phase reads wait for the next tile", "leave out waiting"
+        return
     if not phase.taper:
         if phase.kept:
             yield f"{', '.join(phase.kept)} kept for rows of one tile", "say in taper how the rows are tiled"
