@@ -100,7 +100,14 @@ def test_scores_that_fit_the_scratchpad_come_in_strips_where_that_is_faster():
     assert timed_cycles(program) < timed_cycles(whole)
 
 
-@pytest.mark.parametrize("strips", [{"rows": 0, "steps": 1, "kept": 1, "ahead": 0}, {"rows": 16}])
+@pytest.mark.parametrize(
+    "strips",
+    [
+        {"rows": 0, "steps": 1, "kept": 1, "ahead": 0, "block": 0},
+        {"rows": 8, "steps": 1, "kept": 1, "ahead": 0, "block": -1},
+        {"rows": 16},
+    ],
+)
 def test_strips_that_are_none_are_refused(strips):
     with pytest.raises(HeadraceError, match="strips of"):
         strips_of(ClassPlan((0,), (), {}, strips))

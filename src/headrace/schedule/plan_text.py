@@ -42,7 +42,9 @@ def _class(part: ClassPlan) -> Iterator[str]:
     yield f"  cores {ranges(part.cores)}"
     if part.strips:
         kept = ", factors of all strips kept in the scratchpad" if part.strips["kept"] else ""
-        yield f"    in strips of {part.strips['rows']} rows, columns in {part.strips['steps']} steps{kept}"
+        block = f", in blocks of {part.strips['block']}" if part.strips["block"] else ""
+        steps = f"columns in {part.strips['steps']} steps{block}{kept}"
+        yield f"    in strips of {part.strips['rows']} rows, {steps}"
     for phase in part.phases:
         yield from _phase(phase)
     for value, place in part.homes.items():

@@ -21,7 +21,7 @@ from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.items import Item, LoopItem, flat_groups
 from headrace.schedule.phases.linear import add, scale
 from headrace.schedule.phases.names import Names
-from headrace.schedule.phases.strips import KEEP
+from headrace.schedule.phases.part import KEEP
 
 Stores = MutableMapping[str, tuple[Store, ...]]
 Ranges = MutableMapping[str, tuple[int, int]]

@@ -8,6 +8,7 @@ from headrace.schedule.graph import Compute, CoreClass, Handover, Load, Loop, St
 from headrace.schedule.phases.chain import chains
 from headrace.schedule.phases.loopstrips import loop_in_strips, loop_rows
 from headrace.schedule.phases.names import Names
+from headrace.schedule.phases.softmax import softmax
 from headrace.schedule.phases.statements import Block, regular
 from headrace.schedule.phases.strips import Cut, Strips
 from headrace.schedule.phases.triangle import triangle
@@ -15,11 +16,14 @@ from headrace.schedule.phases.triangle import triangle
 
 @dataclass(frozen=True)
 class Extent:
-    """What can be cut in a class: rows in all, whether a mask hides columns, whether it is a loop."""
+    """What can be cut in a class: rows in all, whether a mask hides columns, whether it is a loop, whether
+    columns may come in blocks.
+    """
 
     rows: int
     has_triangle: bool = False
     is_loop: bool = False
+    has_softmax: bool = False
 
 
 def extent(part: CoreClass) -> Extent | None:
@@ -32,7 +36,9 @@ def _extent(block: Block, names: Names) -> Extent | None:
     found: list[Extent] = []
     for part, rows in chains(block, names):
         if rows is not None:
-            found.append(Extent(rows.extent, triangle(part, names, rows) is not None))
+            has_triangle = triangle(part, names, rows) is not None
+            has_softmax = softmax(part, names) is not None
+            found.append(Extent(rows.extent, has_triangle, has_softmax=has_softmax))
         elif (rows := loop_rows(part, names)) is not None:
             found.append(Extent(rows.extent, is_loop=True))
     if not found:

@@ -6,12 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from headrace.schedule.graph import Compute, Linear, Scalar
 from headrace.schedule.phases.bodyops import affine
-from headrace.schedule.phases.contraction import Roles
 from headrace.schedule.phases.linear import add, lower, scale, upper
-from headrace.schedule.phases.shape import Shape
+
+if TYPE_CHECKING:
+    from headrace.schedule.phases.contraction import Roles
+    from headrace.schedule.phases.shape import Shape
 
 Spans = Mapping[str, tuple[int, int]]
 """By dim or loop variable its first and last value."""

@@ -241,6 +241,8 @@ class _Pass:
         for statement in statements:
             match statement:
                 case Compute():
+                    for out in statement.outs:  # what was there before is not repeated behind the loop
+                        self.cheap.pop(out.value, None)
                     self._note(index, statement)
                 case Load():
                     self.seen.append(statement)

@@ -9,18 +9,27 @@ from math import prod
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Access, Compute, Handover, Load, Loop, Store
 from headrace.schedule.phases.names import Names
+from headrace.schedule.phases.part import KEEP
 from headrace.schedule.phases.statements import Block, identity, without_unit_dims
-from headrace.schedule.phases.strips import KEEP
 
 Statement = Load | Store | Compute | Loop | Handover
 
 
 def held(block: Block, names: Names, room: int) -> Block:
     """Return the block with copies in the scratchpad of what its loops read of loads before them, as long as
-    the copies take no more than `room` bytes together; loops read the copies.
+    the copies that live at a time take no more than `room` bytes together; loops read the copies.
     """
+    copies = _copies(block, names, room)
+    return _with_copies(block, copies) if copies else block
+
+
+def _copies(block: Block, names: Names, room: int) -> dict[str, Compute]:
+    """By value the copy of it; loops of one block run one after the other, each with the same room."""
     copies: dict[str, Compute] = {}
-    for value in dict.fromkeys(_wanted(block)):
+    loops = [s for s in block.statements if isinstance(s, Loop)]
+    ours = {s.value for s in block.statements if isinstance(s, Load)}
+    read = (v for loop in loops if loop.trip != 1 for v in _read(block.bodies[loop.name]))
+    for value in dict.fromkeys(v for v in read if v in ours):
         size = prod(names.values[value].shape) * itemsize(names.values[value].dtype)
         load = names.loads[value]
         if load.indirect or value in names.aliases.values() or size > room:
@@ -29,16 +38,9 @@ def held(block: Block, names: Names, room: int) -> Block:
         made = names.fresh(f"{value}.held", names.values[value])
         names.computed.add(made.name)
         copies[value] = replace(without_unit_dims(identity(value, made, names)), source=KEEP)
-    return _with_copies(block, copies) if copies else block
-
-
-def _wanted(block: Block) -> Iterator[str]:
-    """The loads of a block that its loops read, and those of the bodies of its loops."""
-    ours = {s.value for s in block.statements if isinstance(s, Load)}
-    for loop in (s for s in block.statements if isinstance(s, Loop) and s.trip != 1):
-        body = block.bodies[loop.name]
-        yield from (v for v in _read(body) if v in ours)
-        yield from _wanted(body)
+    for loop in loops:
+        copies |= _copies(block.bodies[loop.name], names, room)
+    return copies
 
 
 def _read(block: Block) -> Iterator[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Value
-from headrace.schedule.phases.items import flat_groups
+from headrace.schedule.phases.fuse import Group
+from headrace.schedule.phases.items import Item, LoopItem, flat_groups
 from headrace.schedule.phases.outline import Outline
 from headrace.schedule.search.pricing import rounded
 
@@ -30,17 +31,53 @@ def place_homes(outline: Outline, room: int) -> dict[str, str]:
     return kinds
 
 
-def live_bytes(outline: Outline, kinds: Mapping[str, str]) -> list[int]:
+def live_bytes(outline: Outline, kinds: Mapping[str, str], inside: bool = False) -> list[int]:
     """Return for every phase, in order, the bytes of the values in the scratchpad that are alive while it
-    runs: from the first phase or loop of the class that touches them to the last.
+    runs: from the first phase or loop of the class that touches them to the last; of a loop around loops
+    (`inside`) only as long as its own phases and loops do, if every turn makes the values anew.
     """
+    groups = flat_groups(outline.items)
     places = [number for number, item in enumerate(outline.items) for _ in flat_groups([item])]
-    spans: dict[str, tuple[int, int]] = {}
-    for place, group in zip(places, flat_groups(outline.items), strict=True):
-        names = [*group.produced, *(a.value for c in group.computes for a in c.ins)]
-        names += [o.init for c in group.computes for o in c.outs if isinstance(o.init, str)]
-        for name in names:
-            source = outline.names.aliases.get(name, name)
-            spans[source] = (spans.get(source, (place, place))[0], place)
-    resident = [(spans[v], bytes_of(outline.names.values[v])) for v in outline.homes if kinds[v] == "lx"]
-    return [sum(size for (first, last), size in resident if first <= place <= last) for place in places]
+    parts = list(_parts(outline.items)) if inside else places
+    touched: dict[str, list[int]] = {}
+    for number, group in enumerate(groups):
+        for name in _touched(group):
+            touched.setdefault(outline.names.aliases.get(name, name), []).append(number)
+    spans = {}
+    for value, numbers in touched.items():
+        is_within = len({places[n] for n in numbers}) == 1 and _is_made_first(groups[numbers[0]], value)
+        ends = places if not is_within else parts
+        first, last = ends[numbers[0]], ends[numbers[-1]]
+        spans[value] = [n for n in range(len(groups)) if first <= ends[n] <= last]
+    found = [0] * len(groups)
+    for value in outline.homes:
+        if kinds[value] == "lx":
+            for number in spans[value]:
+                found[number] += bytes_of(outline.names.values[value])
+    return found
+
+
+def _parts(items: Sequence[Item]) -> Iterator[int]:
+    """By phase the number of the item it is in, items of loops counted by themselves."""
+    number = 0
+    for item in items:
+        for part in item.body if isinstance(item, LoopItem) else (item,):
+            yield from [number] * len(flat_groups([part]))
+            number += 1
+
+
+def _touched(group: Group) -> Iterator[str]:
+    yield from group.produced
+    for compute in group.computes:
+        yield from (a.value for a in compute.ins)
+        yield from (o.init for o in compute.outs if isinstance(o.init, str))
+
+
+def _is_made_first(group: Group, value: str) -> bool:
+    """Whether a phase makes all of a value before it reads it."""
+    for compute in group.computes:
+        if any(a.value == value for a in compute.ins) or any(o.init == value for o in compute.outs):
+            return False
+        if any(o.value == value for o in compute.outs):
+            return True
+    return False

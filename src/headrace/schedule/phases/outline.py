@@ -19,8 +19,9 @@ from headrace.schedule.phases.longrows import split
 from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.overwrite import overwriting, readers
 from headrace.schedule.phases.pairs import paired
+from headrace.schedule.phases.part import KEEP
 from headrace.schedule.phases.statements import Block, regular
-from headrace.schedule.phases.strips import KEEP, Strips
+from headrace.schedule.phases.strips import Strips
 from headrace.schedule.phases.unfold import unfolded
 from headrace.schedule.phases.writes import Writes
 from headrace.schedule.ring import apart_entry

@@ -5,8 +5,8 @@ Only what strips keep is loaded so, ahead of its use. A copy whose reader comes 
 
 from __future__ import annotations
 
+from headrace.schedule.phases.part import KEEP
 from headrace.schedule.phases.shape import Shape
-from headrace.schedule.phases.strips import KEEP
 
 
 def is_straight(shape: Shape) -> bool:

@@ -14,7 +14,6 @@ from headrace.schedule.graph import (
     Access,
     Axis,
     Compute,
-    Dim,
     Linear,
     Load,
     Loop,
@@ -25,13 +24,12 @@ from headrace.schedule.graph import (
 from headrace.schedule.phases.bodyops import coordinate
 from headrace.schedule.phases.chain import Walk
 from headrace.schedule.phases.combiners import without_single_reductions
+from headrace.schedule.phases.keyblocks import in_blocks
 from headrace.schedule.phases.linear import add
 from headrace.schedule.phases.names import Names
+from headrace.schedule.phases.part import as_it_lies, as_taken, kept_copy, part_of
 from headrace.schedule.phases.statements import Block, without_unit_dims
 from headrace.schedule.phases.triangle import Triangle
-
-KEEP = "keep"
-"""`Compute.source` of the copies that bring in what strips keep."""
 
 GRAIN = 64
 """Columns come in multiples of this: what a matrix unit or a vector takes at once."""
@@ -41,13 +39,14 @@ GRAIN = 64
 class Strips:
     """How phases are cut: `rows` of a strip, in how many `steps` the columns grow where a mask hides some,
     whether factors that all strips read are `kept` in the scratchpad, whether a strip begins before the
-    one before it ends (`ahead`).
+    one before it ends (`ahead`), how many columns of a softmax come at a time (`block`, 0: all).
     """
 
     rows: int
     steps: int = 1
     kept: bool = True
     ahead: bool = False
+    block: int = 0
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,8 @@ class Cut:
     def _columns(self, rows: int) -> int:
         if self.mask is None:
             return 0
-        return min(self.mask.columns.extent, -(-self.mask.limit(rows) // GRAIN) * GRAIN)
+        grain = max(GRAIN, self.strips.block)
+        return min(self.mask.columns.extent, -(-self.mask.limit(rows) // grain) * grain)
 
     def _column(self, number: int) -> str | None:
         """The dim of a statement along which a mask hides columns."""
@@ -140,23 +140,21 @@ class Cut:
         if step.before if column not in walked else first == last:
             return
         extents = {d.name: d.extent for d in compute.dims}
-        depth = [d for d in walked if d in compute.contraction.k]
-        free = [d for d in walked if d in (*compute.contraction.m, *compute.contraction.n)]
-        order = [*(d for d in walked if d not in depth and d not in free), *depth, *free]
+        order = as_taken(compute.contraction, walked)
         if access not in self.kept:
             self.kept[access] = self._new(access, order, extents)
         cut: dict[str | None, tuple[Linear, int]] = {}
         if column in walked:
             extents[column or ""] = last - first
             cut[column] = (Linear(first), last - first)
-        source = replace(access, value=self._part(access, load, cut))
+        source = replace(access, value=part_of(access, load, cut, self.names))
         self.statements.append(self.names.loads[source.value])
-        if order != _as_it_lies(access, load):
+        if order != as_it_lies(access, load):
             straight = self._straight(access, walked, extents)
-            self.statements.append(self._copy(source, straight, extents))
+            self.statements.append(kept_copy(source, straight, extents, self.names))
             self.names.apart |= {straight.value, self.kept[access].value}
             source = straight
-        self.statements.append(self._copy(source, self.kept[access], extents, column, first))
+        self.statements.append(kept_copy(source, self.kept[access], extents, self.names, column, first))
 
     def _straight(self, access: Access, walked: Sequence[str], extents: Mapping[str, int]) -> Access:
         """Where a part of a factor is loaded before it is turned: one place for all steps, so that the next
@@ -174,45 +172,6 @@ class Cut:
         self.names.computed.add(made.name)
         return Access(made.name, tuple(Axis(d) for d in order))
 
-    def _copy(
-        self,
-        source: Access,
-        target: Access,
-        extents: Mapping[str, int],
-        column: str | None = None,
-        first: int = 0,
-    ) -> Compute:
-        """The Compute that copies `source` into `target`, from `first` on along `column`."""
-        value = self.names.values[source.value]
-        self.names.count += 1
-        walked = [a.dim for a in target.axes if a.dim is not None]
-        dims = {d: f"keep{self.names.count}.{k}" for k, d in enumerate(walked)}
-        read = tuple(Axis(None if a.dim is None else dims[a.dim]) for a in source.axes)
-        write = tuple(Axis(dims[d], first if d == column else 0) for d in walked)
-        copy = Compute(
-            tuple(Dim(dims[d], extents[d], "parallel") for d in walked),
-            (Access(source.value, read),),
-            (Out(target.value, write, 0),),
-            (Scalar("in", (), value.dtype, 0, value.where),),
-            where=value.where,
-            source=KEEP,
-        )
-        return without_unit_dims(copy)
-
-    def _part(self, access: Access, load: Load, cut: Mapping[str | None, tuple[Linear, int]]) -> str:
-        """A load of a part of what `load` loads: by dim of the access, where it begins and its extent."""
-        value = self.names.values[access.value]
-        shape, origin = list(value.shape), list(load.origin)
-        for axis, walked in enumerate(access.axes):
-            if walked.dim in cut:
-                start, shape[axis] = cut[walked.dim]
-                place = load.axes[axis]
-                assert place is not None
-                origin[place] = add(origin[place], start)
-        made = self.names.fresh(access.value, replace(value, shape=tuple(shape)))
-        self.names.loads[made.name] = replace(load, value=made.name, origin=tuple(origin))
-        return made.name
-
     # -- the loop of a step ----------------------------------------------------------------------------------
 
     def _loop(self, step: Step) -> None:
@@ -225,8 +184,18 @@ class Cut:
                 body += self.compute(number, statement, step, renamed, loaded)
             elif isinstance(statement, Store) and statement.value in self.rows.axes:
                 body.append(self.store(statement, step, renamed))
-        self.bodies[step.loop] = Block(tuple(body), {})
+        self.bodies[step.loop] = self._body(Block(tuple(body), {}), step)
         self.statements.append(self.loop(step))
+
+    def _body(self, strip: Block, step: Step) -> Block:
+        """What is done for a strip: all its columns at once, or block by block, from where on the mask hides
+        some apart from those it never hides.
+        """
+        if not self.strips.block:
+            return strip
+        last = step.start + (step.trips - 1) * step.rows
+        seen = 0 if self.mask is None else max(0, step.start + 1 + self.mask.shift)
+        return in_blocks(strip, self.names, self.strips.block, seen, {step.loop: (step.start, last)})
 
     def loop(self, step: Step) -> Loop:
         """The loop over the strips of a step."""
@@ -281,7 +250,7 @@ class Cut:
                 cut: dict[str | None, tuple[Linear, int]] = {row: (Linear(0, ((step.loop, 1),)), step.rows)}
                 if column is not None and not load.indirect:
                     cut[column] = (Linear(), step.columns)
-                loaded[access] = self._part(access, load, cut)
+                loaded[access] = part_of(access, load, cut, self.names)
                 loads.append(self.names.loads[loaded[access]])
             return replace(access, value=loaded[access])
 
@@ -307,9 +276,3 @@ class Cut:
             return entry
         dim, offset = coordinate(entry)
         return replace(entry, attr=(dim, add(offset, Linear(0, ((step.loop, 1),))))) if dim == row else entry
-
-
-def _as_it_lies(access: Access, load: Load) -> list[str]:
-    """The dims of an access to a loaded value, large strides in device memory first."""
-    places = {a.dim: load.axes[k] for k, a in enumerate(access.axes) if a.dim is not None}
-    return sorted(places, key=lambda d: -load.view.strides[places[d] or 0])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from itertools import chain
 from math import ceil, prod
 from typing import Protocol
 
@@ -27,7 +26,7 @@ from headrace.schedule.search.beside import stored_bytes, waits, with_beside
 from headrace.schedule.search.memo import carried_over, signature
 from headrace.schedule.search.strategies import least_plans, plans
 from headrace.schedule.search.strips import choices, scratch_cycles
-from headrace.schedule.search.timeline import strip_cycles
+from headrace.schedule.search.timeline import strip_cycles, work_of
 from headrace.schedule.search.variants import difference, fastest, side_by_side
 from headrace.schedule.search.vector import Limits, describe
 
@@ -182,20 +181,34 @@ def _stripped(
 ) -> ClassPlan | None:
     """The best plan of a class in strips, all values between phases in the scratchpad; None if none fits."""
     found: list[ClassPlan] = []
-    is_holding = any(isinstance(s, Loop) and s.carried for s in part.body)
+    has_loops = any(isinstance(s, Loop) and s.carried for s in part.body)
     for lists in choices(part, without):
-        for strips in chain.from_iterable(lists):
-            if any(plan.strips["ahead"] == strips.ahead for plan in found):
-                continue
-            made = class_outline(part, device, True, strips, is_holding)
-            kinds = dict.fromkeys(made.homes, "lx")
-            if max(live_bytes(made, kinds)) < room:
-                with suppress(ScratchpadFull):
-                    plan = _planned(part, made, kinds, device, without, tally, room, strips)
-                    found.append(replace(plan, is_holding=is_holding))
+        for several in lists:
+            tried = (_in_strips(part, strips, has_loops, device, without, tally, room) for strips in several)
+            found += [plan for plan in [next((p for p in tried if p is not None), None)] if plan is not None]
         if found:
             break
     return min(found, key=lambda plan: plan.cycles, default=None)
+
+
+def _in_strips(
+    part: CoreClass,
+    strips: Strips,
+    has_loops: bool,
+    device: Device,
+    without: frozenset[str],
+    tally: Tally,
+    room: int,
+) -> ClassPlan | None:
+    """The plan of a class in such strips; None if they do not fit."""
+    is_holding = has_loops or strips.block > 0
+    made = class_outline(part, device, True, strips, is_holding)
+    kinds = dict.fromkeys(made.homes, "lx")
+    if max(live_bytes(made, kinds, strips.block > 0)) < room:
+        with suppress(ScratchpadFull):
+            plan = _planned(part, made, kinds, device, without, tally, room, strips)
+            return replace(plan, is_holding=is_holding)
+    return None
 
 
 def _planned(
@@ -213,7 +226,7 @@ def _planned(
     homes = {v: home(made.names.values[v], kinds[v]) for v in made.homes}
     used = [sum(_bytes(made, v) for v in kinds if kinds[v] == "lx")] * len(flat_groups(made.items))
     if strips is not None:
-        used = live_bytes(made, kinds)
+        used = live_bytes(made, kinds, strips.block > 0)
     limits = Limits(
         room,
         1 if "double-buffering" in without else 3,
@@ -309,12 +322,12 @@ def _cycles(plan: PhasePlan) -> tuple[float, ...]:
 
 
 def _work(plan: PhasePlan) -> tuple[float, ...]:
-    """The cycles of the unit that computes, then those of device memory, which works beside other phases; of
-    phases that stay in the scratchpad the one of fewest tiles.
+    """The cycles of the busiest unit of the core, then those of device memory, which works beside other
+    phases; of phases that stay in the scratchpad the one of fewest tiles.
     """
     ddr = plan.parts.get("ddr", 0.0)
     tiles = 0 if ddr else prod(ceil(plan.extents[d] / n) for d, n in plan.tile.items())
-    return plan.parts.get(plan.unit, 0.0), ddr, tiles, plan.cycles
+    return work_of(plan), ddr, tiles, plan.cycles
 
 
 def _too_large(group: Group, limits: Limits) -> Diagnostic:

@@ -19,6 +19,9 @@ ROWS = (128, 64, 32, 16, 8)
 LOOP_ROWS = (512, 256, *ROWS)
 """The same where every strip runs a loop that carries values: what the loop loads comes once a strip."""
 
+BLOCKS = (256, 128, 64)
+"""Columns of a softmax that come at a time where whole rows of them do not fit."""
+
 STEPS = 8
 """Steps in which columns grow where a mask hides some: with 8, 1/16 of all points is computed in vain."""
 
@@ -38,7 +41,11 @@ def choices(part: CoreClass, without: Container[str]) -> Iterator[list[list[Stri
     sizes = [rows for rows in ROWS if rows < found.rows]
     for kept in (True, False):
         paces = [True, False] if kept and "double-buffering" not in without else [False]
-        yield [[Strips(rows, steps, kept, ahead) for rows in sizes] for ahead in paces]
+        lists = [[Strips(rows, steps, kept, ahead) for rows in sizes] for ahead in paces]
+        if not kept and found.has_softmax:
+            taller = [rows for rows in LOOP_ROWS if rows < found.rows]
+            lists += [[Strips(rows, steps, kept, block=n) for rows in taller] for n in BLOCKS]
+        yield lists
 
 
 def scratch_cycles(made: Outline, kinds: dict[str, str], cores: int, device: Device) -> float:

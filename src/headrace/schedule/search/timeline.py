@@ -90,6 +90,11 @@ def strip_cycles(
     return clock.end() + latency
 
 
+def work_of(plan: PhasePlan) -> float:
+    """Return the cycles of the busiest unit of a core in a phase, loads and stores left out."""
+    return max((v for k, v in plan.parts.items() if k not in ("ddr", "fill", "drain")), default=0.0)
+
+
 def _part(
     number: int,
     plan: PhasePlan,
@@ -103,8 +108,7 @@ def _part(
     costs the way back to reading, as there are more bytes read.
     """
     moved, drain = plan.parts.get("ddr", 0.0), plan.parts.get("drain", 0.0)
-    rest = {k: v for k, v in plan.parts.items() if k not in ("ddr", "fill", "drain")}
-    work = max(rest.values(), default=0.0) + wait + 4 * device.signal_cycles
+    work = work_of(plan) + wait + 4 * device.signal_cycles
     if is_guest or plan.unit == units(device).loader:
         work = 0.0
     load, copies = moved - drain, plan.copies.get("in", 1) if is_rotating else 1

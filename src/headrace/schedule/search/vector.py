@@ -11,6 +11,7 @@ from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Compute
 from headrace.schedule.phases.halves import halves
 from headrace.schedule.phases.multicast import is_shared
+from headrace.schedule.phases.part import KEEP
 from headrace.schedule.phases.passes import cost, has_lane, point_dims, row_bytes, step_of
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.phases.straight import is_straight
@@ -56,13 +57,16 @@ def lane_of(shape: Shape) -> str | None:
         missing &= {shape.merged[d.name] for d in compute.dims}
     partial = set(shape.extents) - missing
 
-    def weight(dim: str) -> tuple[bool, int, int]:
+    is_kept = all(compute.source == KEEP for compute in shape.group.computes)
+
+    def weight(dim: str) -> tuple[bool, int, bool, int]:
         size = sum(
             shape.volume(o) * itemsize(o.dtype)
             for o in (*shape.inputs, *shape.outputs)
             if o.surface.stride(dim) == 1
         )
-        return (not partial or dim in partial, size, shape.extents[dim])
+        is_turned = is_kept and all(o.surface.stride(dim) == 1 for o in shape.outputs)
+        return not partial or dim in partial, size, is_turned, shape.extents[dim]
 
     return max(shape.extents, key=weight)
 

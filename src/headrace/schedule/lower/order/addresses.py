@@ -68,6 +68,9 @@ def _lifetimes(function: Function, touches: Touches, loader: str) -> Iterator[li
     for lives in (by_phase, by_item):
         yield _ahead(lives, loaded)
         yield lives
+    by_part = _by_step(function, touches, 2)
+    yield _ahead(by_part, loaded)
+    yield by_part
     yield _by_step(function, touches)
 
 
@@ -112,9 +115,9 @@ def _by_item(function: Function, touches: Touches) -> list[Lifetime]:
     return lives
 
 
-def _by_step(function: Function, touches: Touches) -> list[Lifetime]:
+def _by_step(function: Function, touches: Touches, most: int | None = None) -> list[Lifetime]:
     """Buffers written and read within one iteration live from their first to their last stage of the loop
-    body.
+    body; items of loops inside more than `most` - 1 others are one.
 
     A buffer spans each loop around it that it outlives: touched outside it, rotating in it, or read before
     written.
@@ -123,9 +126,9 @@ def _by_step(function: Function, touches: Touches) -> list[Lifetime]:
     _number(function.body, (), 0, numbers)
     lives = []
     for buffer, touched in touches.items():
-        first = min(numbers[a.path][0] for a in touched)
-        last = max(numbers[a.path][1] for a in touched)
-        depth = max(len(a.path) for a in touched)
+        first = min(numbers[a.path[:most]][0] for a in touched)
+        last = max(numbers[a.path[:most]][1] for a in touched)
+        depth = max(len(a.path[:most]) for a in touched)
         for k in range(1, depth):
             for path in {a.path[:k] for a in touched if len(a.path) > k}:
                 inside = [a for a in touched if a.path[:k] == path]
