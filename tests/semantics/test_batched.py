@@ -224,6 +224,34 @@ ktdp.store %w, %out : VALUE, PART
     assert_alike(Kernel(rows(body), "groups"))
 
 
+def test_a_nest_reads_the_iteration_of_a_loop_whose_end_alone_differs():
+    body = """
+%c0 = arith.constant 0 : index
+%c1 = arith.constant 1 : index
+%c2 = arith.constant 2 : index
+%at = arith.muli %t, %c64 : index
+%in = @x_view[%at]
+%v = LOAD %in : PART -> VALUE
+%times = arith.remui %t, %c2 : index
+%end = arith.addi %times, %c2 : index
+%sum = scf.for %k = %c0 to %end step %c1 iter_args(%s = %v) -> (VALUE) {
+%n = arith.index_cast %k : index to i32
+%f = arith.sitofp %n : i32 to f32
+%more = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+outs(%s : VALUE) {
+^bb0(%a: f32):
+%b = arith.addf %a, %f : f32
+linalg.yield %b : f32
+} -> VALUE
+scf.yield %more : VALUE
+}
+%out = @y_view[%at]
+ktdp.store %sum, %out : VALUE, PART
+"""
+    assert why(body) == ""
+    assert_alike(Kernel(rows(body), "iterations"))
+
+
 def test_an_error_midway_leaves_what_plain_leaves():
     body = OWN.format(out="x", to="%at")
     body += "%bad = tensor.extract_slice %w[%at] [1] [1] : VALUE to tensor<1xf32>\n"

@@ -132,7 +132,9 @@ def _for(frame: BatchFrame, op: Operation) -> Steps:
     dtype = element_type(body.args[0].type)
     for k in range(int(kinds[0])):
         at = low + k * step
-        if body.args[0] not in frame.varying:
+        if body.args[0] in frame.varying:  # be it by its last value only
+            at = np.broadcast_to(np.asarray(at, np.int64), (frame.count,))
+        else:
             at = int(at) if dtype == "index" else np.asarray(at, numpy_dtype(dtype))
         carried = yield from run_block(frame, body, [at, *carried], body.args[1:])
     return carried
