@@ -73,6 +73,8 @@ def apply(
         return Filled(shape, dtype, result)
     value = state.value(shape, dtype, location(op))
     state.compute(body, [Out(value, walk, body.place(result))], location(op), op.name)
+    if isinstance(result, Integer):
+        state.note_formula(value, body.dims, result)
     return whole(value, shape, dtype)
 
 

@@ -96,6 +96,10 @@ def _map(
         Out(state.value(t.shape, t.dtype, location(nest.op)), walk, body.place(r))
         for t, walk, r in zip(nest.outs, walks, results, strict=True)
     ]
+    for out, r in zip(outs, results, strict=True):
+        if isinstance(r, Integer) and not any(a.dim is None or a.offset for a in out.axes):
+            extents = {d.name: d for d in body.dims}
+            state.note_formula(out.value, [extents[a.dim or ""] for a in out.axes], r)
     return _emit(state, nest, body, outs)
 
 
