@@ -11,10 +11,11 @@ import numpy as np
 from headrace.arch.presets import device as preset
 from headrace.ir.arguments import Argument, arguments
 from headrace.ir.text import parse
-from headrace.numbers.dtypes import is_float, itemsize, numpy_dtype
+from headrace.numbers.dtypes import is_float, itemsize, numpy_dtype, precision_bits
 from headrace.numbers.memory import Memory
 from headrace.schedule.graph import Compute, Load, Loop, Statement, TileGraph
 from headrace.schedule.model import graph_text, model
+from headrace.schedule.summation import rounded_between
 from headrace.semantics.plain import interpret
 from tests.schedule import graph_interpreter
 
@@ -27,11 +28,15 @@ def graph_of(text: str, device: str = "spyre", scalars: Mapping[str, float | int
 
 
 def check(
-    text: str, device: str = "spyre", scalars: Mapping[str, float | int] | None = None, seed: int = 0
+    text: str,
+    device: str = "spyre",
+    scalars: Mapping[str, float | int] | None = None,
+    seed: int = 0,
+    in_blocks: bool = False,
 ) -> TileGraph:
     """The TileGraph of a kernel after showing that it computes what the reference does."""
     module = parse(text)
-    graph = model(module, preset(device), scalars)
+    graph = model(module, preset(device), scalars, in_blocks=in_blocks)
     args = [a for a in arguments(module, None, scalars) if a.kind == "memory"]
     inputs = {a.name: random_array(a, seed + k) for k, a in enumerate(args)}
     expected = reference(module, args, inputs, scalars or {})
@@ -75,6 +80,8 @@ def assert_alike(found: Array, expected: Array, name: str, graph: TileGraph) -> 
     a, b = found.astype(np.float64), expected.astype(np.float64)
     assert (np.isnan(a) == np.isnan(b)).all(), f"{name}: NaN\n{graph_text(graph)}"
     unit = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-17}.get(found.dtype.name, 2**-17)
+    between = rounded_between(graph.classes)
+    unit = max(unit, 2.0 ** -precision_bits(between)) if between else unit
     size = np.nanmax(np.abs(np.where(np.isfinite(b), b, 0)), initial=0.0)
     with np.errstate(invalid="ignore"):
         far = (np.abs(a - b) > 2 * unit * (np.abs(b) + size) + 1e-30) & (a != b) & ~np.isnan(a)

@@ -27,6 +27,11 @@ MEANWHILE = 0.7
 time: the prediction counts no waiting of those who load for those who store.
 """
 
+SPILLING = 0.6
+"""Whole rows that pass through device memory between phases are taken instead of a loop over blocks if that
+is predicted to take less than this part of the time: the same, and loops are predicted to wait too often.
+"""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -79,23 +84,54 @@ def compile_module(module: Any, device: Device, request: Request) -> Compiled:
         without, between = {*without, *plan.without}, plan.between
         without |= set() if plan.over_ring else {"ring"}
 
-    def modelled(between: Collection[str] | None, without: Collection[str]) -> TileGraph:
-        return model(module, device, request.scalars, request.function, without, between)
+    in_blocks = "joining" in without if plan is None else plan.in_blocks
 
-    graph = modelled(between, without)
+    def modelled(between: Collection[str] | None, without: Collection[str], in_blocks: bool) -> TileGraph:
+        whole = model(module, device, request.scalars, request.function, without, between)
+        if not whole.has_blocks or not in_blocks:
+            return whole
+        loops = model(module, device, request.scalars, request.function, without, between, in_blocks=True)
+        return replace(loops, work=whole.work, has_blocks=True)  # the bound depends on no plan
+
+    graph = modelled(between, without, in_blocks)
     require_types(graph, device)
     if plan is not None:
         return _compiled(graph, plan, device)
-    found = _searched(graph, device, request)
+    first: Plan | None = None
+    if graph.has_blocks and not in_blocks:
+        first = _first(graph, device, request)
+        if first is None or _is_loaded_again(first):
+            loops = modelled(between, without, True)
+            other = _first(loops, device, request)
+            if other is not None and (first is None or _is_slower(first, other)):
+                graph, first, in_blocks = loops, other, True
+    found = _searched(graph, device, request, first)
     unkept = {arg for value, arg in graph.between.items() if _is_stored_twice(value, found.plan)}
     if unkept:
         between = {*graph.between.values()} - unkept
-        found = _searched(modelled(between, without), device, request)
+        found = _searched(modelled(between, without, in_blocks), device, request)
     if any(is_used(part.body) for part in graph.classes):
-        other = _searched(modelled(between, {*without, "ring"}), device, request)
-        if other.plan.predicted_cycles < MEANWHILE * found.plan.predicted_cycles:
-            return replace(other, plan=replace(other.plan, over_ring=False))
-    return found
+        past = _searched(modelled(between, {*without, "ring"}, in_blocks), device, request)
+        if past.plan.predicted_cycles < MEANWHILE * found.plan.predicted_cycles:
+            found = replace(past, plan=replace(past.plan, over_ring=False))
+    return replace(found, plan=replace(found.plan, in_blocks=in_blocks and graph.has_blocks))
+
+
+def _is_slower(whole: Plan, loops: Plan) -> bool:
+    """Whether whole rows are predicted to be slower than loops over blocks."""
+    spills = any("scratch" in c.homes.values() for c in whole.classes)
+    return whole.predicted_cycles > (SPILLING if spills else 1.0) * loops.predicted_cycles
+
+
+def _is_loaded_again(plan: Plan) -> bool:
+    """Whether whole rows move more than the least: values between phases that do not fit, or factors that
+    every low strip loads. Where they do not, or come in blocks of columns, a loop has nothing to gain.
+    """
+
+    def is_low(strips: Mapping[str, int]) -> bool:
+        return bool(strips) and not strips["kept"] and not strips["block"]
+
+    return any("scratch" in c.homes.values() or is_low(c.strips) for c in plan.classes)
 
 
 def _is_stored_twice(value: str, plan: Plan) -> bool:
@@ -103,12 +139,22 @@ def _is_stored_twice(value: str, plan: Plan) -> bool:
     return any(part.homes.get(value) == "scratch" for part in plan.classes)
 
 
-def _searched(graph: TileGraph, device: Device, request: Request) -> Compiled:
-    """The plan of the search, compiled; while its buffers find no addresses, the plan for less room."""
+def _first(graph: TileGraph, device: Device, request: Request) -> Plan | None:
+    """The plan of the search for the most room, None if not even the least tiles fit."""
+    with suppress(ScratchpadFull):
+        return search(graph, device, request, simulate=_simulation(graph, device, request))
+    return None
+
+
+def _searched(graph: TileGraph, device: Device, request: Request, first: Plan | None = None) -> Compiled:
+    """The plan of the search, compiled; while its buffers find no addresses, the plan for less room. `first`
+    is the plan for the most room, if it is known.
+    """
     *larger, least = rooms(device)
     simulate = _simulation(graph, device, request)
     for room in larger:
-        plan = search(graph, device, request, simulate=simulate, room=room)
+        plan = first or search(graph, device, request, simulate=simulate, room=room)
+        first = None
         with suppress(ScratchpadFull):
             return _compiled(graph, plan, device)
     return _compiled(graph, search(graph, device, request, simulate=simulate, room=least), device)

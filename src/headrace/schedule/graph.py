@@ -294,7 +294,8 @@ class TileGraph:
     """A function, ready to be scheduled on one device.
 
     `between`: the values that a later kernel of the module reads on the core that computed them, and the
-    argument each is stored to.
+    argument each is stored to. `has_blocks`: whether it has loops over blocks of keys that are, or could
+    be, one block of all keys.
     """
 
     name: str
@@ -303,3 +304,4 @@ class TileGraph:
     classes: tuple[CoreClass, ...]
     work: dict[str, int] = field(default_factory=dict)
     between: dict[str, str] = field(default_factory=dict)
+    has_blocks: bool = False

@@ -102,7 +102,8 @@ class Plan:
     """All classes of a function with what the search knows about them; cycles and bound are predictions for
     the device; `room_bytes` of the scratchpad were given to each phase and the values between phases.
     `between`: arguments whose values later kernels of the module read on the core that computed them;
-    `over_ring`: whether values between tiles pass over the ring where they can.
+    `over_ring`: whether values between tiles pass over the ring where they can; `in_blocks`: whether loops
+    over blocks of keys stay loops that could be one block of all keys.
     """
 
     kernel: str
@@ -120,6 +121,7 @@ class Plan:
     alternatives: tuple[Alternative, ...] = ()
     between: tuple[str, ...] = ()
     over_ring: bool = True
+    in_blocks: bool = False
 
     @property
     def gap(self) -> float:
@@ -162,6 +164,8 @@ class Plan:
             for c in self.classes
         ]
         chosen = [self.kernel, self.device, self.fusing, self.between, self.over_ring, decisions]
+        if self.in_blocks:
+            chosen.append("in blocks")
         text = json.dumps(chosen, sort_keys=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -25,6 +25,8 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield f"  at most {plan.room_bytes} bytes of scratchpad a phase, values between phases included"
     if not plan.over_ring:
         yield "  values between tiles pass through device memory: predicted to be faster than the ring"
+    if plan.in_blocks:
+        yield "  loops over blocks of keys stay loops: predicted to be faster than all keys at once"
     if plan.between:
         yield f"  read by later kernels where it was computed: {', '.join(plan.between)}"
     if plan.without:

@@ -32,12 +32,13 @@ def evaluate(
     coordinates: np.ndarray,
     bindings: Mapping[str, Constant | Integer],
     ring: Use,
+    in_blocks: bool = False,
 ) -> State:
     """The state after the function ran for the tiles with these grid coordinates (one row a tile).
 
     Split: the tiles do not all do the same.
     """
-    state = State(module, coordinates, grid(function), ring)
+    state = State(module, coordinates, grid(function), ring, in_blocks)
     block = function.body.block
     for k, argument in enumerate(block.args):
         state.env[argument] = bindings[argument_name(function, k)]

@@ -38,7 +38,8 @@ def run_loop(state: State, op: Operation, bounds: Bounds, inits: list[Binding], 
     if nm.same(bounds.trip, 0):
         return inits
     if nm.same(bounds.trip, 1):
-        return _iterations(state, block, bounds, inits, run)
+        joined = _one_block(state, op, bounds, inits, run) if len(inits) > 1 else None
+        return joined or _iterations(state, block, bounds, inits, run)
     mark = _Mark.of(state)
     name = state.fresh(f"{block.args[0].name_hint or 'i'}.")
     try:
@@ -59,6 +60,24 @@ def run_loop(state: State, op: Operation, bounds: Bounds, inits: list[Binding], 
             "use additions and multiplications by constants on the loop variable",
         )
     return _iterations(state, block, bounds, inits, run)
+
+
+def _one_block(
+    state: State, op: Operation, bounds: Bounds, inits: list[Binding], run: Run
+) -> list[Binding] | None:
+    """The results of a loop over one block of keys, without what only joins blocks; None if it is no such."""
+    mark, had_blocks = _Mark.of(state), state.has_blocks
+    state.has_blocks = False
+    try:
+        results = _Symbolic(state, op, bounds, state.fresh("i."), run).results(inits)
+        if state.has_blocks:
+            return results
+    except (NotLinear, Refused):
+        pass
+    finally:
+        state.has_blocks = had_blocks
+    mark.restore(state)
+    return None
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,13 @@ from headrace.schedule.model.evaluate import evaluate
 from headrace.schedule.model.state import Split, State
 from headrace.schedule.model.statements import names
 from headrace.schedule.model.tensors import Constant, Integer
-from headrace.schedule.model.tidy.cleanup import drop_dead, number_inits, share, simplify_reshapes
+from headrace.schedule.model.tidy.cleanup import (
+    drop_dead,
+    look_through,
+    number_inits,
+    share,
+    simplify_reshapes,
+)
 from headrace.schedule.model.tidy.contraction import recognise_all
 from headrace.schedule.model.tidy.dims import unify
 from headrace.schedule.model.tidy.factoring import factored
@@ -42,18 +48,20 @@ def model(
     function: str | None = None,
     without: Collection[str] = (),
     between: Collection[str] | None = None,
+    in_blocks: bool = False,
 ) -> TileGraph:
     """The TileGraph of a function, or of all that a module runs, on the cores of `device`.
 
     `scalars` gives arguments that are no addresses their values, by name without the percent sign; the
     function's `headrace.example` stands in for those not given. With "ring" in `without`, values between
     tiles pass through device memory. What one kernel of a module stores to an argument in `between` (None:
-    any) and the same cores load again in a later one is read where it was computed. HeadraceError carries
-    everything that cannot be scheduled.
+    any) and the same cores load again in a later one is read where it was computed. `in_blocks`: loops over
+    blocks of keys that carry a running maximum stay loops. HeadraceError carries everything that cannot be
+    scheduled.
     """
     name, runs = launch(module, function, scalars or {})
     for use in uses(device, without):
-        kernels = [_kernel(module, run, device.cores, use) for run in runs]
+        kernels = [_kernel(module, run, device.cores, use, in_blocks) for run in runs]
         joined, kept = in_sequence([k.classes for k in kernels], between)
         classes = least = _finished(joined)
         if is_sound(use, joined) and is_sound(use, classes):
@@ -62,7 +70,8 @@ def model(
         least = _finished(in_sequence([k.classes for k in kernels])[0])
     scratch = {name: arg for k in kernels for name, arg in k.scratch.items()}
     args = (*memory_arguments(module, function, scalars or {}), *scratch.values())
-    return TileGraph(name, grid(runs[0].kernel), args, classes, work_of(least, scratch), kept)
+    has_blocks = any(k.has_blocks for k in kernels)
+    return TileGraph(name, grid(runs[0].kernel), args, classes, work_of(least, scratch), kept, has_blocks)
 
 
 @dataclass(frozen=True)
@@ -71,19 +80,21 @@ class _Kernel:
 
     classes: tuple[CoreClass, ...]
     scratch: Mapping[str, Arg]
+    has_blocks: bool
 
 
-def _kernel(module: ModuleOp, run: KernelRun, cores: int, ring: Use) -> _Kernel:
+def _kernel(module: ModuleOp, run: KernelRun, cores: int, ring: Use, in_blocks: bool) -> _Kernel:
     tiles = grid(run.kernel)
     coordinates = np.array([c[::-1] for c in product(*(range(n) for n in reversed(tiles)))], np.int64)
-    pieces = _pieces(module, run.kernel, coordinates, run.bindings, ring)
+    pieces = _pieces(module, run.kernel, coordinates, run.bindings, ring, in_blocks)
     lost = missed(list(pieces))
     if lost:
         raise HeadraceError(lost)
     later = State(module, coordinates[:1])
     later.counter = max(s.counter for s in pieces.values())
     scratch = {name: arg for s in pieces.values() for name, arg in s.scratch.items()}
-    return _Kernel(core_classes(list(pieces), cores, later), scratch)
+    has_blocks = any(s.has_blocks for s in pieces.values())
+    return _Kernel(core_classes(list(pieces), cores, later), scratch, has_blocks)
 
 
 def _pieces(
@@ -92,6 +103,7 @@ def _pieces(
     coordinates: np.ndarray,
     bound: Mapping[str, Constant | Integer],
     ring: Use,
+    in_blocks: bool,
 ) -> dict[Piece, State]:
     """The function evaluated group by group, groups parted wherever their tiles do not do the same."""
     groups = [np.arange(len(coordinates))]
@@ -100,7 +112,7 @@ def _pieces(
     while groups:
         tiles = groups.pop(0)
         try:
-            state = evaluate(module, function, coordinates[tiles], bound, ring)
+            state = evaluate(module, function, coordinates[tiles], bound, ring, in_blocks)
         except Split as parting:
             keys = np.broadcast_to(parting.keys, tiles.shape)
             groups = [tiles[keys == key] for key in np.unique(keys)] + groups
@@ -117,7 +129,7 @@ def _cleaned(state: State) -> tuple[Statement, ...]:
     for _ in range(2):  # the second round sees what the first made equal
         body = number_inits(body)
         body = simplify_reshapes(body, state.values)
-        body = share(body, state.values)
+        body = look_through(share(body, state.values), state.values)
         body = drop_dead(body, ())
     return body
 

@@ -148,6 +148,8 @@ class State:
     """The extent of every grid dim."""
     ring: Use = Use()
     """How values between tiles may pass over a ring."""
+    in_blocks: bool = False
+    """Whether loops over blocks of keys stay loops."""
     env: dict[SSAValue, Binding] = field(default_factory=dict)
     ranges: dict[str, tuple[nm.Const, nm.Const]] = field(default_factory=dict)
     values: dict[str, Value] = field(default_factory=dict)
@@ -170,6 +172,8 @@ class State:
     scratch: dict[str, Arg] = field(default_factory=dict)
     """Memory the kernel does not name: messages between tiles, row numbers of gathers by several indices."""
     counter: int = 0
+    has_blocks: bool = False
+    """Whether a loop over blocks of keys became one block of all of them."""
 
     @property
     def tiles(self) -> np.ndarray:

@@ -30,7 +30,16 @@ from headrace.schedule.search.timeline import strip_cycles, work_of
 from headrace.schedule.search.variants import difference, fastest, side_by_side
 from headrace.schedule.search.vector import Limits, describe
 
-OPTIMISATIONS = ("fusion", "double-buffering", "multicast", "residency", "retiling", "pacing", "ring")
+OPTIMISATIONS = (
+    "fusion",
+    "double-buffering",
+    "multicast",
+    "residency",
+    "retiling",
+    "pacing",
+    "ring",
+    "joining",
+)
 """Names `without` may hold that concern this room; others are read elsewhere."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from headrace.numbers.dtypes import is_narrow_float
@@ -56,7 +57,7 @@ class Accumulators:
             init = neutral.value if isinstance(neutral, Constant) else neutral.value.fixed or 0
         return replace(out, value=carried.result, init=init)
 
-    def check_all_used(self) -> None:
+    def check(self, lifts: Collection[str]) -> None:
         """Every carried value was accumulated into by a statement that runs over the loop."""
         if self._used != set(self.by_inner):
             raise Stays

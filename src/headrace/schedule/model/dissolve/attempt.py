@@ -27,7 +27,8 @@ from headrace.schedule.model.algebra import number as nm
 from headrace.schedule.model.bodies.body import from_linear, linear
 from headrace.schedule.model.dissolve.accumulators import Accumulators
 from headrace.schedule.model.dissolve.independence import is_parallel
-from headrace.schedule.model.dissolve.lifting import Lift, lift_compute
+from headrace.schedule.model.dissolve.lifting import Gathered, Lift, lift_compute
+from headrace.schedule.model.dissolve.online import Online
 from headrace.schedule.model.dissolve.stays import Stays
 from headrace.schedule.model.state import Split, State
 
@@ -48,15 +49,20 @@ def dissolved(loop: Loop, state: State) -> list[Statement]:
         return stays
     trip = int(trips.max()) if trips is not None else loop.trip
     assert isinstance(trip, int)
-    try:
-        attempt = _Attempt(loop, trip, state)
-        statements = attempt.run()
-    except Stays:
-        return stays
-    if trips is not None:
-        raise Split(trips)
-    state.values.update(attempt.values)
-    return statements
+    for ways, is_continued in ((Accumulators, False), (Accumulators, True), (Online, True)):
+        if ways is Online and state.in_blocks:
+            continue
+        try:
+            attempt = _Attempt(loop, trip, state, ways(loop, state), is_continued)
+            statements = attempt.run()
+        except Stays:
+            continue
+        if trips is not None:
+            raise Split(trips)
+        state.values.update(attempt.values)
+        state.has_blocks |= ways is Online
+        return statements
+    return stays
 
 
 @dataclass(frozen=True)
@@ -72,23 +78,30 @@ class _Step:
 class _Attempt:
     """One try to lift every statement of a loop; `values` are those whose shapes change. May raise Stays."""
 
-    def __init__(self, loop: Loop, trip: int, state: State) -> None:
+    def __init__(self, loop: Loop, trip: int, state: State, gathered: Gathered, is_continued: bool) -> None:
         self.loop, self.trip, self.state = loop, trip, state
+        self.gathered, self.is_continued = gathered, is_continued
         self.values: dict[str, Value] = {}
         self.lifts: dict[str, Lift] = {}
-        self.accumulators = Accumulators(loop, state)
 
     def run(self) -> list[Statement]:
         """The lifted statements; raises Stays."""
         statements: list[Statement] = []
-        for s in self.accumulators.body:
+        for s in self.gathered.body:
             if isinstance(s, Load):
                 s = self._load(s)
             elif isinstance(s, Store):
                 s = self._store(s)
             elif isinstance(s, Compute):
                 s = lift_compute(
-                    s, self.loop, self.trip, self.lifts, self.accumulators, self._lifted, self.state
+                    s,
+                    self.loop,
+                    self.trip,
+                    self.lifts,
+                    self.gathered,
+                    self._lifted,
+                    self.state,
+                    self.is_continued,
                 )
             elif isinstance(s, Reshape):
                 self._reshape(s)
@@ -97,7 +110,7 @@ class _Attempt:
             else:
                 raise Stays
             statements.append(s)
-        self.accumulators.check_all_used()
+        self.gathered.check(self.lifts)
         return statements
 
     def _lifted(self, name: str, lift: Lift) -> None:

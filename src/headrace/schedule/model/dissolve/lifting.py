@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from headrace.schedule.graph import Access, Axis, Compute, Dim, Linear, Loop, Out, Scalar
+from headrace.schedule.graph import Access, Axis, Compute, Dim, Linear, Loop, Out, Scalar, Statement
 from headrace.schedule.model.algebra import number as nm
 from headrace.schedule.model.bodies.body import from_linear, linear
-from headrace.schedule.model.dissolve.accumulators import Accumulators
 from headrace.schedule.model.dissolve.stays import Stays
 from headrace.schedule.model.state import State
 from headrace.schedule.model.statements import coordinate
@@ -20,6 +20,21 @@ class Lift:
 
     axis: int | None
     extent: int
+
+
+class Gathered(Protocol):
+    """Which outs of a loop's body take in a term of every iteration."""
+
+    @property
+    def body(self) -> tuple[Statement, ...]: ...
+    def of(self, out: Out) -> object:
+        """Something true if an out does."""
+
+    def result(self, out: Out) -> Out:
+        """Such an out as a reduction over the whole loop."""
+
+    def check(self, lifts: Collection[str]) -> None:
+        """Stays if that is not all, given the values that differ from iteration to iteration."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +51,22 @@ def lift_compute(
     loop: Loop,
     trip: int,
     lifts: Mapping[str, Lift],
-    accumulators: Accumulators,
+    gathered: Gathered,
     lifted: Callable[[str, Lift], None],
     state: State,
+    is_continued: bool = False,
 ) -> Compute:
-    """The Compute over all iterations; `lifted` is told how results are laid out. Stays when it cannot be."""
-    over = _choose(c, loop, lifts, state)
+    """The Compute over all iterations; `lifted` is told how results are laid out. Stays when it cannot be.
+
+    `is_continued`: what depends on the loop by its coordinates only is laid out along a dim whose coordinates
+    go on from one iteration to the next, if there is one.
+    """
+    over = _choose(c, loop, lifts, state, is_continued)
     if over is None:
-        if any(accumulators.of(o) for o in c.outs):
+        if any(gathered.of(o) for o in c.outs):
             raise Stays  # the same term every iteration
         return c
-    reduces = [accumulators.of(o) is not None for o in c.outs]
+    reduces = [bool(gathered.of(o)) for o in c.outs]
     if any(reduces) != all(reduces):
         raise Stays
     dims = _dims(c, over, trip, all(reduces))
@@ -55,13 +75,13 @@ def lift_compute(
     outs = []
     for o in c.outs:
         o = replace(o, result=position[o.result])
-        outs.append(
-            _gathered(o, over, accumulators) if reduces[0] else _laid_out(o, over, lifts, lifted, state)
-        )
+        outs.append(_gathered(o, over, gathered) if reduces[0] else _laid_out(o, over, lifts, lifted, state))
     return replace(c, dims=dims, ins=ins, body=body, outs=tuple(outs))
 
 
-def _choose(c: Compute, loop: Loop, lifts: Mapping[str, Lift], state: State) -> _Over | None:
+def _choose(
+    c: Compute, loop: Loop, lifts: Mapping[str, Lift], state: State, is_continued: bool
+) -> _Over | None:
     """The dim that takes the loop; None when nothing here changes from iteration to iteration."""
     extents = {d.name: d.extent for d in c.dims}
     along: set[str] = set()
@@ -82,11 +102,27 @@ def _choose(c: Compute, loop: Loop, lifts: Mapping[str, Lift], state: State) -> 
     if not along:
         by_index = any(loop.name in dict(coordinate(s)[1].terms) for s in c.body if s.op == "index")
         by_init = any(isinstance(o.init, str) and o.init in lifts for o in c.outs)
+        going_on = _going_on(c, loop) if is_continued and not by_value and not by_init else None
+        if going_on is not None:
+            return going_on
         return _Over(state.fresh("d"), 1, True) if by_value or by_index or by_init else None
     name = min(along)
     if len(along) > 1 or (by_value and extents[name] != 1):
         raise Stays
     return _Over(name, extents[name], False)
+
+
+def _going_on(c: Compute, loop: Loop) -> _Over | None:
+    """The dim whose coordinates continue in the next iteration, if all outs walk it."""
+    walked = [{a.dim for a in o.axes} for o in c.outs]
+    for s in c.body:
+        if s.op == "index":
+            dim, offset = coordinate(s)
+            extent = next((d.extent for d in c.dims if d.name == dim), 0)
+            by = dict(offset.terms).get(loop.name, 0) * loop.step
+            if dim is not None and by == extent and all(dim in names for names in walked):
+                return _Over(dim, extent, False)
+    return None
 
 
 def _dims(c: Compute, over: _Over, trip: int, reduces: bool) -> tuple[Dim, ...]:
@@ -121,9 +157,9 @@ def _access(access: Access, over: _Over, lift: Lift | None) -> Access:
     return replace(access, axes=tuple(axes))
 
 
-def _gathered(out: Out, over: _Over, accumulators: Accumulators) -> Out:
+def _gathered(out: Out, over: _Over, gathered: Gathered) -> Out:
     """An accumulator: the loop's dim is reduced, so the out does not walk it."""
-    return accumulators.result(replace(out, axes=tuple(_fixed(a, over) for a in out.axes)))
+    return gathered.result(replace(out, axes=tuple(_fixed(a, over) for a in out.axes)))
 
 
 def _laid_out(

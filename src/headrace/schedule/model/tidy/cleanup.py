@@ -6,7 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from headrace.ir.diagnostics import Location
-from headrace.schedule.graph import Compute, Handover, Insert, Load, Loop, Reshape, Statement, Store, Value
+from headrace.schedule.graph import (
+    Access,
+    Axis,
+    Compute,
+    Handover,
+    Insert,
+    Load,
+    Loop,
+    Reshape,
+    Statement,
+    Store,
+    Value,
+)
 from headrace.schedule.model.bodies.body import pruned
 from headrace.schedule.model.statements import changed, has_stores, makes, reads, renamed
 from headrace.schedule.ring import apart_entry
@@ -127,6 +139,55 @@ def simplify_reshapes(
             s = replace(s, source=origin)
         kept.append(s)
     return tuple(kept)
+
+
+def look_through(body: Iterable[Statement], values: Mapping[str, Value]) -> tuple[Statement, ...]:
+    """The statements with nests reading what a copy only gives other unit axes, instead of the copy."""
+    return _looked_through(body, values, {})
+
+
+def _looked_through(
+    body: Iterable[Statement], values: Mapping[str, Value], outer: Mapping[str, Access]
+) -> tuple[Statement, ...]:
+    known = dict(outer)
+    kept: list[Statement] = []
+    for s in body:
+        if isinstance(s, Loop):
+            s = replace(s, body=_looked_through(s.body, values, known))
+        elif isinstance(s, Compute):
+            s = replace(s, ins=tuple(_source(a, known) for a in s.ins))
+            if (source := _unit_copy(s, values)) is not None:
+                known[s.outs[0].value] = source
+        kept.append(s)
+    return tuple(kept)
+
+
+def _source(read: Access, known: Mapping[str, Access]) -> Access:
+    """Where a copy has what is read: the axes of the source are those of the copy by number, as dims."""
+    while (copied := known.get(read.value)) is not None:
+        axes = tuple(a if a.dim is None else read.axes[int(a.dim)] for a in copied.axes)
+        read = Access(copied.value, axes)
+    return read
+
+
+def _unit_copy(c: Compute, values: Mapping[str, Value]) -> Access | None:
+    """What a nest copies as it is but for unit axes, its axes by the numbers of the copy's."""
+    out, entry = c.outs[0], c.body[c.outs[0].result]
+    if len(c.outs) != 1 or out.combiner is not None or entry.op != "in" or len(c.ins) != 1:
+        return None
+    source = c.ins[0]
+    one, other = values[source.value], values[out.value]
+    longer = [[n for n in v.shape if n != 1] for v in (one, other)]
+    walked = [
+        [a for a, n in zip(x.axes, v.shape, strict=True) if n != 1] for x, v in ((source, one), (out, other))
+    ]
+    if one.dtype != other.dtype or longer[0] != longer[1] or walked[0] != walked[1]:
+        return None
+    place = {a.dim: str(k) for k, a in enumerate(out.axes)}
+    if any(a.offset or a.dim is None for a in walked[0]):
+        return None
+    axes = (Axis(place[a.dim]) if n != 1 else Axis(None) for a, n in zip(source.axes, one.shape, strict=True))
+    return Access(source.value, tuple(axes))
 
 
 def number_inits(

@@ -1,0 +1,142 @@
+"""Loops over blocks of keys with a running maximum: which are one block of all keys, and which are not."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from headrace.schedule.graph import Loop, TileGraph
+from headrace.schedule.model import graph_text
+from tests.schedule.ktir_texts import Text
+from tests.schedule.model_checks import check, graph_of, loops
+from tests.schedule.online_kernels import Online, kernel
+from tests.schedule.test_model_loops import attention
+
+PLAIN = Online()
+SQUARE = Online(rows=12)
+
+ONE_BLOCK = {
+    "columns of maxima": PLAIN,
+    "no unit axes": PLAIN.but(is_flat=True, results="all"),
+    "keys as columns": PLAIN.but(is_turned=True),
+    "operands the other way round": PLAIN.but(is_swapped=True, guard="exponent"),
+    "bf16": PLAIN.but(dtype="bf16", narrow="bf16"),
+    "f32": PLAIN.but(dtype="f32", narrow="f32"),
+    "f16 and wide powers": PLAIN.but(narrow="f32"),
+    "from a large negative number": PLAIN.but(start=-1e30),
+    "scaled in the exponent": PLAIN.but(scaling="exponent"),
+    "scaled peaks": PLAIN.but(scaling="maximum"),
+    "not scaled": PLAIN.but(scaling="none"),
+    "powers of two": PLAIN.but(by_two=True),
+    "extents that divide nothing": PLAIN.but(rows=7, keys=15, block=3, depth=9, width=7),
+    "blocks of one key": PLAIN.but(block=1),
+    "one row": PLAIN.but(rows=1, results="logsum"),
+    "from a later key on": PLAIN.but(first=4),
+    "maximum, sum and result": PLAIN.but(results="all"),
+    "logarithm of the sum": PLAIN.but(results="logsum"),
+    "no result": PLAIN.but(has_mix=False),
+    "squares of the values": PLAIN.but(twice=True),
+    "one loop after another": PLAIN.but(keys=24, parts=3, results="all"),
+    "causal": SQUARE.but(mask="causal"),
+    "causal in two loops": SQUARE.but(mask="causal", keys=16, parts=2),
+    "causal, hidden by a number": SQUARE.but(mask="causal", hidden=-1e30, start=-1e30),
+    "a tail is hidden": PLAIN.but(mask="tail"),
+    "blocks beyond the diagonal left out": PLAIN.but(mask="causal", tiles=3, rows=4, keys=16, is_bound=True),
+    "hidden first, guarded in the exponent": SQUARE.but(mask="late", guard="exponent"),
+    "hidden first, guarded powers": SQUARE.but(mask="late", guard="powers"),
+    "hidden first, guarded twice": SQUARE.but(mask="late", guard="both", is_flat=True),
+    "hidden first, from a number": SQUARE.but(mask="late", start=-1e30),
+    "hidden first by a number": SQUARE.but(mask="late", hidden=-1e9),
+    "a mask from memory, from a number": PLAIN.but(mask="loaded", start=-1e30),
+    "a mask from memory, guarded": PLAIN.but(mask="loaded", guard="both"),
+}
+
+MANY_BLOCKS = {
+    "rows that see nothing of the first block": SQUARE.but(mask="late"),
+    "hidden first, only the factor is guarded": SQUARE.but(mask="late", guard="", start=-inf),
+    "a mask from memory": PLAIN.but(mask="loaded"),
+    "a minimum": PLAIN.but(broken="other maximum"),
+    "a maximum that also grows by itself": PLAIN.but(broken="shifted maximum"),
+    "powers under the maximum before": PLAIN.but(broken="old maximum", start=-1e30),
+    "a factor of another power": PLAIN.but(broken="other factor", start=-1e30),
+    "powers of the peak": PLAIN.but(broken="peak again"),
+    "no factor": PLAIN.but(broken="no factor", start=-1e30),
+    "the maximum of every iteration is stored": PLAIN.but(broken="stored"),
+    "squares of powers": PLAIN.but(broken="sum of squares"),
+    "results of a quotient": PLAIN.but(broken="normalised"),
+    "a result rounded in every iteration": PLAIN.but(broken="narrow sums"),
+}
+
+
+def _alone(graph: TileGraph) -> bool:
+    return not any(isinstance(s, Loop) for part in graph.classes for s in part.body)
+
+
+@pytest.mark.parametrize("written", ONE_BLOCK.values(), ids=ONE_BLOCK)
+def test_blocks_of_keys_are_one_block(written: Online) -> None:
+    graph = check(kernel(written).text)
+    assert graph.has_blocks and _alone(graph)
+
+
+@pytest.mark.parametrize("written", MANY_BLOCKS.values(), ids=MANY_BLOCKS)
+def test_blocks_that_are_not_one_block_stay_a_loop(written: Online) -> None:
+    graph = check(kernel(written).text)
+    assert not graph.has_blocks and not _alone(graph)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_sums_that_begin_with_the_scaled_ones_are_one_block(causal: bool) -> None:
+    """Every tile of a causal kernel sees as many keys as it has blocks below the diagonal."""
+    graph = check(attention(2, 32, 8, 8, causal))
+    assert graph.has_blocks and _alone(graph)
+    assert len(graph.classes) == (4 if causal else 1)
+
+
+def test_one_kernel_may_keep_its_loops() -> None:
+    text = kernel(PLAIN).text
+    assert len(loops(check(text, in_blocks=True))) == 1
+
+
+def _squares(peak_axis: int) -> str:
+    """Powers of x under running maxima along rows (peak_axis 1) or columns, in blocks, summed by rows."""
+    t = Text()
+    zero, by, end = t.index(0), t.index(4), t.index(12)
+    x, y = t.view("x", [4, 12]), t.view("y", [4])
+    top, total = t.fill("-1.0e30", [4], "f32"), t.fill("0.0", [4], "f32")
+    row, square = "tensor<4xf32>", "tensor<4x4xf32>"
+    t.do(
+        f"%r:2 = scf.for %j = {zero} to {end} step {by} iter_args(%m = {top}, %l = {total}) -> "
+        f"({row}, {row}) {{"
+    )
+    part = t.load(x, [4, 12], "f32", [zero, "%j"], [4, 4])
+    low = t.fill("0xFF800000", [4], "f32")
+    peak = t.let(
+        f"linalg.reduce {{ arith.maximumf }} ins({part} : {square}) outs({low} : {row}) dimensions = [1]"
+    )
+    new = t.let(f"arith.maximumf %m, {peak} : {row}")
+    alpha = t.let(f"math.exp {t.let(f'arith.subf %m, {new} : {row}')} : {row}")
+    wide = t.let(
+        f"linalg.broadcast ins({new} : {row}) outs({t.empty([4, 4], 'f32')} : {square}) dimensions = "
+        f"[{peak_axis}]"
+    )
+    powers = t.let(f"math.exp {t.let(f'arith.subf {part}, {wide} : {square}')} : {square}")
+    scaled = t.let(f"arith.mulf %l, {alpha} : {row}")
+    grown = t.let(
+        f"linalg.reduce {{ arith.addf }} ins({powers} : {square}) outs({scaled} : {row}) dimensions = [1]"
+    )
+    t.do(f"scf.yield {new}, {grown} : {row}, {row}\n}}")
+    t.store("%r#1", y, [4], "f32", [zero], [4])
+    return t.module()
+
+
+def test_the_maximum_of_a_row_belongs_to_the_powers_of_this_row() -> None:
+    assert check(_squares(1)).has_blocks
+    assert not check(_squares(0)).has_blocks
+
+
+@pytest.mark.parametrize("block", [1, 4, 6])
+def test_the_size_of_the_blocks_leaves_no_trace(block: int) -> None:
+    """Maxima start from a number, so the first block has no term of its own either."""
+    whole, parts = (kernel(SQUARE.but(mask="causal", start=-1e30, block=n)).text for n in (12, block))
+    assert graph_text(graph_of(parts)) == graph_text(graph_of(whole))
