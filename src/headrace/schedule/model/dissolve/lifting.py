@@ -113,13 +113,18 @@ def _choose(
 
 
 def _going_on(c: Compute, loop: Loop) -> _Over | None:
-    """The dim whose coordinates continue in the next iteration, if all outs walk it."""
+    """The dim whose coordinates continue in the next iteration, if all outs walk it; one of one element may
+    be left out of the coordinates.
+    """
     walked = [{a.dim for a in o.axes} for o in c.outs]
+    units = [d.name for d in c.dims if d.extent == 1 and all(d.name in names for names in walked)]
     for s in c.body:
         if s.op == "index":
             dim, offset = coordinate(s)
-            extent = next((d.extent for d in c.dims if d.name == dim), 0)
             by = dict(offset.terms).get(loop.name, 0) * loop.step
+            if dim is None and by == 1 and len(units) == 1:
+                dim = units[0]
+            extent = next((d.extent for d in c.dims if d.name == dim), 0)
             if dim is not None and by == extent and all(dim in names for names in walked):
                 return _Over(dim, extent, False)
     return None
@@ -211,8 +216,8 @@ def _coordinate(s: Scalar, loop: Loop, over: _Over, enter: Callable[[Scalar], in
     by = factor * loop.step
     if dim != over.name and not by:
         return enter(s)
-    if dim == over.name and by == over.extent:
-        return enter(replace(s, attr=(dim, linear(rest))))
+    if by == over.extent and (dim == over.name or (dim is None and by == 1)):
+        return enter(replace(s, attr=(over.name, linear(rest))))
     whole = enter(replace(s, attr=(over.name, Linear())))
     if dim == over.name and over.extent != 1:
         if by:
