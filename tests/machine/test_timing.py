@@ -9,7 +9,20 @@ import pytest
 
 from headrace.arch.presets import device as preset
 from headrace.ir.diagnostics import HeadraceError
-from headrace.machine.image import Box, Contract, Copy, Dim, Index, Indirect, Node, Place, Receive, Send
+from headrace.machine.image import (
+    Box,
+    Contract,
+    Copy,
+    Dim,
+    Index,
+    Indirect,
+    Node,
+    Place,
+    Receive,
+    Reduce,
+    Send,
+    VectorOp,
+)
 from headrace.machine.timing import Timing, time
 from tests.machine.timing_programs import SIGNAL, Body, Chip, machine
 
@@ -421,3 +434,26 @@ def test_every_cycle_of_every_unit_is_accounted_for() -> None:
         parts = (unit.busy, unit.input, unit.space, unit.signal, unit.bandwidth, unit.setup, unit.idle)
         assert sum(parts) == unit.instances * found.cycles
         assert min(parts) >= 0
+
+
+def test_reductions_run_while_the_operand_after_them_comes() -> None:
+    lanes, count = 1024, 4
+
+    def cycles(are_reduced_first: bool) -> int:
+        def row(b: Body) -> list[Node]:
+            one, other = b.receive(lanes), b.receive(lanes)
+            reduced = [Reduce("max", one.result, b.value(1)) for _ in range(count)]
+            front = [one, *reduced, other] if are_reduced_first else [one, other, *reduced]
+            total = b.value(lanes)
+            added = VectorOp("arith.addf", "addf", (other.result, reduced[-1].result), total)
+            return [*front, added, Send(b.unit("L1SU"), total)]
+
+        chip = Chip(machine(1))
+        chip.program("L1LU", lambda b: [b.read(2, lanes)])
+        chip.program("SFU", lambda b: [b.loop(1, *row(b), marked=True)])
+        chip.program("L1SU", lambda b: [b.write(1, lanes)])
+        return timed(chip).cycles
+
+    reading, waited = lanes * 2 / 32, machine(1).unit("SFU").op_latency["lane_reduce"]
+    assert count * (lanes / 32) > reading + waited
+    assert cycles(False) - cycles(True) == pytest.approx(reading + waited, abs=2)

@@ -11,7 +11,15 @@ from typing import TypeVar
 from headrace.arch.classes import CLASSES, FREE, op_class
 from headrace.arch.device import Device, Memory, Unit
 from headrace.arch.routes import loaders, matrix_unit, storers, unicast_rate, vector_unit
-from headrace.arch.steps import Port, StepOp, granules, matrix_cycles, step_cycles, step_latency
+from headrace.arch.steps import (
+    Port,
+    StepOp,
+    finished,
+    granules,
+    matrix_cycles,
+    step_cycles,
+    step_latency,
+)
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 
 __all__ = [
@@ -23,6 +31,7 @@ __all__ = [
     "Work",
     "bound",
     "ddr_cycles",
+    "finished",
     "granules",
     "matrix_cycles",
     "op_class",

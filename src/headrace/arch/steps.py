@@ -75,13 +75,16 @@ def step_latency(ops: Sequence[StepOp], unit: Unit) -> float:
     """Return the cycles from a step's operands to its results: op latencies along the longest chain of
     uses.
     """
-    if not ops:
-        return unit.op_latency.get("move", 1)
+    return max(finished(ops, unit, [0.0] * len(ops)), default=0.0) or unit.op_latency.get("move", 1)
+
+
+def finished(ops: Sequence[StepOp], unit: Unit, ready: Sequence[float]) -> list[float]:
+    """Return the cycles until each op is done; operands from elsewhere are there after those in `ready`."""
     done: list[float] = []
-    for op in ops:
+    for op, start in zip(ops, ready, strict=True):
         own = 0 if op.op_class == FREE else unit.op_latency.get(_latency_class(op), 1)
-        done.append(own + max((done[arg] for arg in op.args), default=0))
-    return max(done) or unit.op_latency.get("move", 1)
+        done.append(own + max([start, *(done[arg] for arg in op.args)]))
+    return done
 
 
 def widest_port(ports: Iterable[Port]) -> str | None:

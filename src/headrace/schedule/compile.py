@@ -22,7 +22,7 @@ from headrace.schedule.search import rooms, search
 from headrace.schedule.summation import reduction_terms, rounded_between
 from headrace.schedule.types import require_types
 
-MEANWHILE = 0.7
+MEANWHILE = 0.67
 """Values between tiles pass through device memory if that is predicted to take less than this part of the
 time: the prediction counts no waiting of those who load for those who store.
 """

@@ -116,10 +116,13 @@ class Dim:
 
 @dataclass(frozen=True)
 class Axis:
-    """Coordinate along one value axis: dim + offset, or offset alone when `dim` is None."""
+    """Coordinate along one value axis: dim + offset, or offset alone when `dim` is None; `moved` by where the
+    loop over strips stands, for a strip of a value that holds several.
+    """
 
     dim: str | None
     offset: int = 0
+    moved: Linear = Linear()
 
 
 @dataclass(frozen=True)
@@ -224,12 +227,12 @@ class Handover:
     """Cores wait for each other: for every (a, b) of `pairs`, core b goes on after core a came here.
 
     kind "full": b loads from `args` what a stored before; "free": b stores over what a has loaded; "over": b
-    stores over what a stored. Pairs name tiles until tiles are laid on cores. `key` is equal for the tiles
-    that meet here.
+    stores over what a stored; "pace", without pairs: every core stores at the pace at which it reads. Pairs
+    name tiles until tiles are laid on cores. `key` is equal for the tiles that meet here.
     """
 
     key: str
-    kind: Literal["full", "free", "over"]
+    kind: Literal["full", "free", "over", "pace"]
     args: tuple[str, ...]
     pairs: tuple[tuple[int, int], ...]
     where: Location = Location()

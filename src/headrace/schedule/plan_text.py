@@ -45,7 +45,8 @@ def _class(part: ClassPlan) -> Iterator[str]:
     if part.strips:
         kept = ", factors of all strips kept in the scratchpad" if part.strips["kept"] else ""
         block = f", in blocks of {part.strips['block']}" if part.strips["block"] else ""
-        steps = f"columns in {part.strips['steps']} steps{block}{kept}"
+        late = f", results stored {part.strips['late']} steps late" if part.strips["late"] else ""
+        steps = f"columns in {part.strips['steps']} steps{block}{kept}{late}"
         yield f"    in strips of {part.strips['rows']} rows, {steps}"
     for phase in part.phases:
         yield from _phase(phase)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from headrace.arch.cost import FREE, Port, StepOp, matrix_cycles, op_class, step_cycles, step_latency
+from headrace.arch.cost import FREE, Port, StepOp, finished, matrix_cycles, op_class, step_cycles
 from headrace.arch.device import GRANULE_BYTES, Unit
 from headrace.arch.steps import bit_width
 from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
@@ -26,7 +26,7 @@ from headrace.machine.nodes import (
 from headrace.machine.timing.access import access_cycles
 from headrace.machine.timing.activities import Give, Peer, Phase, Take
 from headrace.machine.timing.prices import Prices
-from headrace.machine.timing.ticks import ticks
+from headrace.machine.timing.ticks import TICKS, ticks
 
 Where = Callable[[Index], Peer]
 """Resolves the index of a peer."""
@@ -49,13 +49,17 @@ def residents(body: tuple[Node, ...]) -> frozenset[int]:
 def steps(
     nodes: Sequence[Step], unit: Unit, stationary: frozenset[int], where: Where, prices: Prices
 ) -> Steps:
-    """Return the phases of straight-line nodes; a receive after a send begins a new phase."""
+    """Return the phases of straight-line nodes; a receive after a send or a reduction begins a new phase, for
+    which what is taken need not be there before.
+    """
     ports = _ports(nodes)
     phases: list[Phase] = []
     latency = 0
     traffic: dict[str, int] = {}
+    early: dict[int, float] = {}
     for part in _parts(nodes):
-        cost, latency = _price(part, unit, ports, stationary, prices)
+        cost, latency = _price(part, unit, ports, stationary, prices, early)
+        early = {number: max(0.0, there - cost / TICKS) for number, there in early.items()}
         phases.append(_phase(part, unit, cost, latency, stationary, where, prices))
         for name, size in _traffic(part, unit, where, prices):
             traffic[name] = traffic.get(name, 0) + size
@@ -77,21 +81,28 @@ def _message(node: Step) -> Value | None:
 
 def _parts(nodes: Sequence[Step]) -> Iterable[list[Step]]:
     part: list[Step] = []
-    has_sent = False
+    has_begun = False
     for node in nodes:
-        if has_sent and isinstance(node, Receive):
+        if has_begun and isinstance(node, Receive):
             yield part
-            part, has_sent = [], False
+            part, has_begun = [], False
         part.append(node)
-        has_sent = has_sent or isinstance(node, Send)
+        has_begun = has_begun or isinstance(node, Send | Reduce)
     if part:
         yield part
 
 
 def _price(
-    part: Sequence[Step], unit: Unit, ports: list[Port], stationary: frozenset[int], prices: Prices
+    part: Sequence[Step],
+    unit: Unit,
+    ports: list[Port],
+    stationary: frozenset[int],
+    prices: Prices,
+    early: dict[int, float],
 ) -> tuple[int, int]:
-    """Cost and latency in ticks of one phase."""
+    """Cost and latency in ticks of one phase. Results of phases before it are there `early` cycles after its
+    start, by their numbers; its own are added.
+    """
     scalar = sum(_memory_cycles(node, unit, prices) for node in part)
     swap = 0
     if unit.matrix is not None:
@@ -103,7 +114,7 @@ def _price(
         return ticks(cost + scalar + swap), ticks(unit.matrix.latency_cycles) if contractions else 0
     if not unit.lanes:
         return ticks(scalar), 0
-    ops = _ops(part, unit)
+    ops, waits, made = _ops(part, unit, early)
     own = _ports(part)
     priced = any(op.op_class != FREE for op in ops)
     moved = (ports if priced else own) if own else []  # what only passes costs what it moves itself
@@ -111,9 +122,11 @@ def _price(
         cost = step_cycles(ops, moved, prices.device, unit)
     except HeadraceError as error:
         raise _placed(error, part[0].where) from None
-    return ticks(cost + scalar + swap), ticks(
-        step_latency(ops if priced else [], unit)
-    ) if priced or moved else 0
+    if not priced:
+        return ticks(cost + scalar + swap), ticks(unit.op_latency.get("move", 1)) if moved else 0
+    done = finished(ops, unit, waits)
+    early |= dict(zip(made, done, strict=True))
+    return ticks(cost + scalar + swap), ticks(max(done) or unit.op_latency.get("move", 1))
 
 
 def _matrix(node: Contract, unit: Unit) -> float:
@@ -129,33 +142,42 @@ def _placed(error: HeadraceError, where: Location) -> HeadraceError:
     return HeadraceError([Diagnostic(d.message, where, hint=d.hint) for d in error.diagnostics])
 
 
-def _ops(part: Sequence[Step], unit: Unit) -> list[StepOp]:
-    """The ops of a phase with the positions of the ops whose results they use."""
+def _ops(
+    part: Sequence[Step], unit: Unit, early: Mapping[int, float]
+) -> tuple[list[StepOp], list[float], list[int]]:
+    """The ops of a phase with the positions of the ops whose results they use, the cycles until what they use
+    of phases before it is there, and the numbers of their results.
+    """
     ops: list[StepOp] = []
+    waits: list[float] = []
     made: dict[int, int] = {}
     for node in part:
         found = _op(node, unit, made)
         if found is not None:
-            op, result = found
+            op, result, operands = found
             made[result.number] = len(ops)
             ops.append(op)
-    return ops
+            waits.append(max((early.get(value.number, 0.0) for value in operands), default=0.0))
+    return ops, waits, list(made)
 
 
-def _op(node: Step, unit: Unit, made: dict[int, int]) -> tuple[StepOp, Value] | None:
+def _op(node: Step, unit: Unit, made: dict[int, int]) -> tuple[StepOp, Value, tuple[Value, ...]] | None:
     match node:
         case VectorOp():
-            return _step_op(_class(node, unit), node.operands, node.result, made), node.result
+            op = _step_op(_class(node, unit), node.operands, node.result, made)
+            return op, node.result, node.operands
         case Reduce():
             kind = "integer" if _is_integer(node.operand) else "arith"
             args = _args((node.operand,), made)
-            return StepOp(kind, node.operand.lanes, node.operand.dtype, args, is_reduction=True), node.result
+            op = StepOp(kind, node.operand.lanes, node.operand.dtype, args, is_reduction=True)
+            return op, node.result, (node.operand,)
         case Contract():
             dtype = max((node.left.dtype, node.right.dtype), key=bit_width)
             operands = (
                 (node.left, node.right) if node.addend is None else (node.left, node.right, node.addend)
             )
-            return StepOp("arith", node.k * node.n, dtype, _args(operands, made)), node.result
+            op = StepOp("arith", node.k * node.n, dtype, _args(operands, made))
+            return op, node.result, operands
     return None
 
 

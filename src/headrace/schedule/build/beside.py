@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 from headrace.schedule.build.emitter import Emitter, Pipeline
@@ -24,8 +25,8 @@ class Guest:
         self.made = step_of(
             phase.shape, plan.lane, plan.elements, frozenset({plan.row}), phase.device, phase.plan.unit
         )
-        size = plan.elements // plan.sections
-        self.row = Sections(phase, self.made, plan.lane, size, plan.sections)
+        size = plan.elements // len(plan.turns)
+        self.row = Sections(phase, self.made, plan.lane, size, len(plan.turns))
         self.slots = self.row.slots
         self.sources, self.targets = sources_of(phase), targets_of(phase)
 
@@ -75,34 +76,43 @@ def walk(
     beside: Callable[[Guest, At, int], None] | None = None,
     turn: Turn = "first",
     is_flat: bool = False,
+    lead: int = 0,
 ) -> None:
     """Emit the loops over the rows of a block; `beside` emits a section of a row of the guest, before the
     products that follow it or (turn "last") after them. A unit may have to do with one of both only.
 
     All units of a block walk the same rows in the same order. The products that follow a section lie side by
     side; with `is_flat` they are written out, so that the loop over rows is one of straight-line steps, and
-    what a row reduces is waited for while other rows are computed.
+    what a row reduces is waited for while other rows are computed. With `lead`, products come so many
+    sections ahead of the one whose turn they follow, as far as they belong to the same row.
     """
     if found.guest is None:
         _products(emit, found.count, found.first, product)
         return
-    plan, total = found.guest.plan, found.count.const
-    assert found.place is not None and not found.count.terms
+    guest, place, total = found.guest, found.place, found.count.const
+    assert place is not None and not found.count.terms
+    turns = guest.plan.turns
+    starts = [found.rows * before for before in accumulate(turns, initial=0)]
+
+    def products(number: Index, turn_number: int) -> None:
+        count = turns[turn_number]
+        at = number * count + found.first + starts[turn_number]
+        if product is not None and (count == 1 or is_flat):
+            for offset in range(count):
+                product(at + offset)
+        elif count:
+            _products(emit, Index(count), at, product)
+
     with emit.loop(found.rows, "q", "parallel_loop") as number:
-        for section in range(plan.sections):
-            at = number * plan.between + found.first + section * found.rows * plan.between
+        for section in range(len(turns)):
             if beside is not None and turn == "first":
-                beside(found.guest, found.place(number), section)
-            if product is not None and (plan.between == 1 or is_flat):
-                for offset in range(plan.between):
-                    product(at + offset)
-            else:
-                _products(emit, Index(plan.between), at, product)
+                beside(guest, place(number), section)
+            for due in range(section + lead if section else 0, min(section + lead + 1, len(turns))):
+                products(number, due)
             if beside is not None and turn == "last":
-                beside(found.guest, found.place(number), section)
-    done = found.rows * plan.between * plan.sections
-    if total > done:
-        _products(emit, Index(total - done), found.first + done, product)
+                beside(guest, place(number), section)
+    if total > starts[-1]:
+        _products(emit, Index(total - starts[-1]), found.first + starts[-1], product)
 
 
 def _products(emit: Emitter, count: Index, first: Index, product: Callable[[Index], None] | None) -> None:

@@ -252,7 +252,9 @@ def _read(
     is_guest = found.guest is not None and unit == phase.units.reader
     if mine or is_guest:
         beside = (lambda guest, at, section: guest.read(pipe, at, section)) if is_guest else None
-        walk(emit, found, send if mine else None, beside, "last")
+        is_sums = [m.slot.target for m in mine] == [phase.plan.unit]
+        lead = found.guest.plan.lead if found.guest is not None and is_guest and is_sums else 0
+        walk(emit, found, send if mine else None, beside, "last", lead=lead)
 
 
 def _write(emit: Emitter, pipe: Pipeline, work: _Plumbing, row: Index) -> None:

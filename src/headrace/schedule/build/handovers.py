@@ -21,6 +21,9 @@ def handover(emit: Emitter, item: Handover, device: Device, cores: Collection[in
     "full" goes from the unit that stores to the one that loads, "free" the other way, "over" between two
     that store.
     """
+    if item.kind == "pace":
+        pace(emit, device, cores)
+        return
     pairs = [pair for pair in item.pairs if pair[0] in cores or pair[1] in cores]
     if not pairs:
         return

@@ -20,7 +20,7 @@ from headrace.schedule.phases.halves import halves
 from headrace.schedule.phases.multicast import groups
 from headrace.schedule.phases.passes import Step, step_of
 from headrace.schedule.phases.shape import Operand, Shape
-from headrace.schedule.phases.straight import is_straight
+from headrace.schedule.phases.straight import straight
 from headrace.schedule.phases.turned import turned
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.units import Units, units
@@ -65,8 +65,9 @@ class Phase:
 def build_vector(phase: Phase) -> None:
     """Emit a vector phase: operands that no tile loop moves first, then the tile loops."""
     plan = phase.plan
-    if is_straight(phase.shape):
-        _load_straight(phase)
+    way = straight(phase.shape)
+    if way is not None:
+        _move(phase, way == "in")
         return
     kept = {
         o: load_whole(phase, o) for o in phase.shape.inputs if key(o) in plan.once and o.storage.kind != "lx"
@@ -75,12 +76,15 @@ def build_vector(phase: Phase) -> None:
         _part(phase, part, kept)
 
 
-def _load_straight(phase: Phase) -> None:
-    """Emit the loads of a value to its place in the scratchpad."""
+def _move(phase: Phase, is_load: bool) -> None:
+    """Emit the loads of a value to its place in the scratchpad, or its stores from there."""
     (source,), (target,) = phase.shape.inputs, phase.shape.outputs
-    home = phase.memory.operand(target, phase.shape.extents)
+    home = phase.memory.operand(target if is_load else source, phase.shape.extents)
     for part in parts(phase.shape.extents, phase.plan.tile, {}):
         with tile_loop(phase.emit, part, "t") as (origin, _):
+            if not is_load:
+                store_tile(phase, origin, part.tile, {target.value: shifted(home, origin)})
+                continue
             with phase.emit.pipeline() as pipe, pipe.stage(phase.units.loader):
                 load(phase, source, shifted(home, origin), origin, part.tile)
 

@@ -8,6 +8,7 @@ unit. So the rows of both alternate: a row of the vector phase, then products th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Literal
 
 from headrace.arch.device import Device
@@ -15,7 +16,7 @@ from headrace.numbers.dtypes import itemsize
 from headrace.schedule.phases.contraction import Roles, roles
 from headrace.schedule.phases.passes import accumulator_dtype, has_lane, leaving, step_of
 from headrace.schedule.phases.shape import Operand, Shape
-from headrace.schedule.phases.straight import is_straight
+from headrace.schedule.phases.straight import straight
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.ring import ring_entry
 from headrace.schedule.units import units
@@ -26,8 +27,9 @@ class Beside:
     """How the rows of a vector phase (dims `row`, `lane`) lie between those of a contraction.
 
     `by` "rows": whole rows, the same number beside every block; "columns": of every row the columns of the
-    block. `counts` are the rows of one corelet beside each of its blocks, in order; each comes in `sections`,
-    and after each section come `between` products.
+    block. `counts` are the rows of one corelet beside each of its blocks, in order; each comes in as many
+    sections as there are `turns`, and after section i come `turns[i]` products. Their partial sums go to the
+    matrix unit `lead` turns ahead of the section, as far as they belong to the same row.
     """
 
     by: Literal["rows", "columns"]
@@ -35,8 +37,13 @@ class Beside:
     lane: str
     elements: int
     counts: tuple[int, ...]
-    between: int
-    sections: int = 1
+    turns: tuple[int, ...]
+    lead: int = 0
+
+    @property
+    def products(self) -> int:
+        """Products beside one row."""
+        return sum(self.turns)
 
 
 def beside(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, device: Device) -> Beside | None:
@@ -63,7 +70,8 @@ def beside(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, devi
         if products.extents[found.depth] > host.blocks["depth"]:
             return None
         counts = (rows.extents[row],) * blocks
-        plan = Beside("columns", row, guest.lane, width, counts, products.extents[found.row] // max(counts))
+        between = products.extents[found.row] // max(counts)
+        plan = Beside("columns", row, guest.lane, width, counts, (between,))
     else:
         each, rest = divmod(rows.extents[row], device.corelets)
         if rest or guest.step < rows.extents[guest.lane] or blocks > each or across > 1:
@@ -72,12 +80,27 @@ def beside(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, devi
         if len(set(counts[:-1])) > 1:
             return None
         most, room = products.extents[found.row] // max(counts), _queue(host, products, found, device)
-        plan = Beside("rows", row, guest.lane, guest.step, counts, min(most, room))
-        sections = _sections(-(-most // room), plan, rows, guest, device)
+        plan = Beside("rows", row, guest.lane, guest.step, counts, (min(most, room),))
+        wanted = min(most, max(-(-most // room), _pieces(plan, rows, guest, device)))
+        sections = _sections(wanted, plan, rows, guest, device)
         if sections > 1:
-            plan = replace(plan, between=most // sections, sections=sections)
+            turns = tuple(most * (k + 1) // sections - most * k // sections for k in range(sections))
+            plan = replace(
+                plan,
+                turns=turns,
+                lead=sum(ahead <= room for ahead in accumulate(turns[1:], initial=turns[0])) - 1,
+            )
     step = step_of(rows, plan.lane, plan.elements, frozenset({plan.row}), device, guest.unit)
-    return plan if not step.resident and plan.between > 0 else None
+    return plan if not step.resident and plan.products > 0 else None
+
+
+def _pieces(plan: Beside, rows: Shape, guest: PhasePlan, device: Device) -> int:
+    """In how many pieces a row passes the queue before the vector unit without filling it."""
+    link = device.find_link(units(device).reader, guest.unit)
+    if link is None or link.capacity_bytes is None:
+        return 1
+    size = plan.elements * max((itemsize(o.dtype) for o in rows.inputs if has_lane(o, plan.lane)), default=1)
+    return -(-2 * size // link.capacity_bytes)
 
 
 def _sections(wanted: int, plan: Beside, rows: Shape, guest: PhasePlan, device: Device) -> int:
@@ -120,7 +143,7 @@ def _is_host(host: PhasePlan, products: Shape, device: Device) -> bool:
 
 
 def _is_guest(guest: PhasePlan, rows: Shape) -> bool:
-    if guest.kind != "vector" or guest.chunk or is_straight(rows) or len(rows.extents) != 2:
+    if guest.kind != "vector" or guest.chunk or straight(rows) or len(rows.extents) != 2:
         return False
     if any(ring_entry(compute) is not None for compute in rows.group.computes):
         return False

@@ -14,6 +14,7 @@ from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.grouping import Ranges, ReductionKind, Scope, grouped, overlap
 from headrace.schedule.phases.held import held
 from headrace.schedule.phases.items import Item, LoopItem, flat_groups
+from headrace.schedule.phases.late import late
 from headrace.schedule.phases.linear import lower, upper
 from headrace.schedule.phases.longrows import split
 from headrace.schedule.phases.names import Names
@@ -87,6 +88,8 @@ def outline(
         items = _overwriting(items, names, stores, registers if not strips.ahead else 0)
     if strips is not None and strips.ahead:
         items = ahead(items, names, stores, ranges)
+        if strips.late:
+            items = late(items, names, stores, ranges, strips.late)
     return Outline(tuple(items), names, stores, tuple(_homes(items, names, passed)), ranges)
 
 

@@ -13,6 +13,9 @@ from headrace.schedule.phases.statements import without_unit_dims
 KEEP = "keep"
 """`Compute.source` of the copies that bring in what strips keep."""
 
+LEAVE = "leave"
+"""`Compute.source` of the copies that store what waited in the scratchpad."""
+
 
 def part_of(access: Access, load: Load, cut: Mapping[str | None, tuple[Linear, int]], names: Names) -> str:
     """Return a new value for a part of what `load` loads, with its load: by dim of the access, where the part

@@ -122,7 +122,7 @@ def surface(storage: Storage, axes: Sequence[Axis]) -> Surface:
     strides: dict[str, int] = {}
     base = storage.base
     for axis, stride in zip(axes, storage.strides, strict=True):
-        base = add(base, axis.offset * stride)
+        base = add(base, axis.offset * stride, scale(axis.moved, stride))
         if axis.dim is not None:
             strides[axis.dim] = strides.get(axis.dim, 0) + stride
     return Surface(base, tuple((d, s) for d, s in strides.items() if s))

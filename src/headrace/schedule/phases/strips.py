@@ -39,7 +39,8 @@ GRAIN = 64
 class Strips:
     """How phases are cut: `rows` of a strip, in how many `steps` the columns grow where a mask hides some,
     whether factors that all strips read are `kept` in the scratchpad, whether a strip begins before the
-    one before it ends (`ahead`), how many columns of a softmax come at a time (`block`, 0: all).
+    one before it ends (`ahead`), how many columns of a softmax come at a time (`block`, 0: all), in how many
+    steps later the results of a step are stored (`late`).
     """
 
     rows: int
@@ -47,6 +48,7 @@ class Strips:
     kept: bool = True
     ahead: bool = False
     block: int = 0
+    late: int = 0
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,32 @@ def with_beside(made: Outline, homes: Homes, phases: Sequence[PhasePlan], device
         one, other = found[number : number + 2]
         products = shape(host, made, homes)
         rows = shape(guest, made, homes)
+        if other.kind == "contract":
+            other = _even(other, products, one, rows, device)
         plan = beside(other, products, one, rows, device)
         if plan is not None:
             cycles = _section_cycles(one, rows, plan, device)
             found[number + 1] = _joint(other, products, one, plan, cycles, made.ranges, device)
     return found
+
+
+def _even(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, device: Device) -> PhasePlan:
+    """The plan of a contraction whose depth is cut into so many alike blocks that as many rows run beside
+    each; as it is where there is no such number.
+    """
+    matrix = device.unit(host.unit).matrix
+    found = roles(products, "swapped" in host.order)
+    extent, most = products.extents.get(found.depth, 1), host.blocks["depth"]
+    each = max((e for d, e in rows.extents.items() if d != guest.lane), default=1) // device.corelets
+    if matrix is None:
+        return host
+    if extent <= most:
+        return host
+    for count in range(-(-extent // most), each + 1):
+        depth, rest = divmod(extent, count)
+        if not rest and each % count == 0 and depth % matrix.rows == 0:
+            return replace(host, blocks={**host.blocks, "depth": depth})
+    return host
 
 
 def _section_cycles(guest: PhasePlan, rows: Shape, plan: Beside, device: Device) -> list[float]:
@@ -42,15 +63,16 @@ def _section_cycles(guest: PhasePlan, rows: Shape, plan: Beside, device: Device)
     """
     row = guest.parts[guest.unit] / sum(plan.counts)
     if not rows.reduced:
-        return [row / plan.sections] * plan.sections
+        return [row / len(plan.turns)] * len(plan.turns)
     step = step_of(rows, plan.lane, plan.elements, frozenset({plan.row}), device, guest.unit)
-    size = plan.elements // plan.sections
+    count = len(plan.turns)
+    size = plan.elements // count
     issued = [_pass_cycles(one.computes, rows, size, guest.unit, device)[0] for one in step.passes]
     *front, last = [cycles / sum(issued) * row for cycles in issued]
     taken = size * sum(itemsize(o.dtype) for o in rows.inputs if has_lane(o, plan.lane))
-    first = taken * (plan.sections * len(front) + 1)
-    other = last / plan.sections + _late(taken, guest, device)
-    return [sum(front) + last / plan.sections + _late(first, guest, device), *[other] * (plan.sections - 1)]
+    first = taken * (count * len(front) + 1)
+    other = last / count + _late(taken, guest, device)
+    return [sum(front) + last / count + _late(first, guest, device), *[other] * (count - 1)]
 
 
 def _late(size: int, guest: PhasePlan, device: Device) -> float:
@@ -111,21 +133,21 @@ def _joint(
     While the vector unit works on a row, as many products are made as the queue between both has room for.
     """
     vector, found = units(device).vector, roles(products, "swapped" in host.order)
-    width, between = min(host.blocks["columns"], products.extents[found.column]), plan.between
+    width = min(host.blocks["columns"], products.extents[found.column])
     last = _epilogues(products, found, width, ranges, device)
     passing = step_cycles([], [Port(width, "f32")], device, vector)
     rows, chunks = products.extents[found.row], -(-products.extents[found.depth] // host.blocks["depth"])
     product = host.parts[host.unit] / (rows * len(plan.counts))
     link = device.find_link(host.unit, vector)
     room = link.capacity_bytes if link is not None else None
-    queue = between if room is None else room // (width * itemsize("f32"))
+    queue = plan.products if room is None else room // (width * itemsize("f32"))
     total = 0.0
     for block, count in enumerate(plan.counts):
         each = last[block // chunks] if block % chunks == chunks - 1 else passing
-        for part in sections:
+        for part, between in zip(sections, plan.turns, strict=True):
             busy = max(between * product, part + between * each, part + max(0, between - queue) * product)
             total += count * busy
-        total += (rows - count * plan.sections * between) * product
+        total += (rows - count * plan.products) * product
     parts = {**host.parts, host.unit: round(total, 1)}
     return replace(host, beside=guest.name, parts=parts)
 

@@ -193,8 +193,14 @@ def _stripped(
     has_loops = any(isinstance(s, Loop) and s.carried for s in part.body)
     for lists in choices(part, without):
         for several in lists:
-            tried = (_in_strips(part, strips, has_loops, device, without, tally, room) for strips in several)
-            found += [plan for plan in [next((p for p in tried if p is not None), None)] if plan is not None]
+            best = min(found, key=lambda plan: plan.cycles, default=None)
+            for strips in several:
+                if strips.ahead and best is not None and best.strips["ahead"]:
+                    break  # at once what is better late
+                plan = _in_strips(part, strips, has_loops, device, without, tally, room)
+                if plan is not None:
+                    found.append(plan)
+                    break
         if found:
             break
     return min(found, key=lambda plan: plan.cycles, default=None)

@@ -22,13 +22,16 @@ LOOP_ROWS = (512, 256, *ROWS)
 BLOCKS = (256, 128, 64)
 """Columns of a softmax that come at a time where whole rows of them do not fit."""
 
+LATE = 3
+"""Steps by which the results of early steps are stored later than they are computed."""
+
 STEPS = 8
 """Steps in which columns grow where a mask hides some: with 8, 1/16 of all points is computed in vain."""
 
 
 def choices(part: CoreClass, without: Container[str]) -> Iterator[list[list[Strips]]]:
     """Yield the strips to try, those first whose factors stay in the scratchpad; of an inner list, the first
-    that fits is as good as the others.
+    that fits is better than the others.
     """
     found = extent(part)
     if found is None:
@@ -40,8 +43,11 @@ def choices(part: CoreClass, without: Container[str]) -> Iterator[list[list[Stri
     steps = STEPS if found.has_triangle else 1
     sizes = [rows for rows in ROWS if rows < found.rows]
     for kept in (True, False):
-        paces = [True, False] if kept and "double-buffering" not in without else [False]
-        lists = [[Strips(rows, steps, kept, ahead) for rows in sizes] for ahead in paces]
+        paces = [(False, 0)]
+        if kept and "double-buffering" not in without:
+            late = [(True, LATE)] if steps > LATE + 1 and "pacing" not in without else []
+            paces = [*late, *paces, (True, 0)] if late else [(True, 0), *paces]
+        lists = [[Strips(rows, steps, kept, ahead, late=n) for rows in sizes] for ahead, n in paces]
         if not kept and found.has_softmax:
             taller = [rows for rows in LOOP_ROWS if rows < found.rows]
             lists += [[Strips(rows, steps, kept, block=n) for rows in taller] for n in BLOCKS]

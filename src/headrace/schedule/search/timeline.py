@@ -109,11 +109,14 @@ def _part(
     """
     moved, drain = plan.parts.get("ddr", 0.0), plan.parts.get("drain", 0.0)
     work = work_of(plan) + wait + 4 * device.signal_cycles
-    if is_guest or plan.unit == units(device).loader:
+    movers = (units(device).loader, units(device).storer)
+    if is_guest or plan.unit in movers:
         work = 0.0
+    if plan.unit == units(device).storer:
+        moved = drain = 0.0
     load, copies = moved - drain, plan.copies.get("in", 1) if is_rotating else 1
     # phases in turn take the same buffers: those of loops over strips rotate, the others have one copy
-    buffers = (plan.runs > 1, load) if is_rotating and plan.unit != units(device).loader else number
+    buffers = (plan.runs > 1, load) if is_rotating and plan.unit not in movers else number
     store = stored * (rates(device).write + rates(device).turnaround)
     return Part(buffers, load, work, store, min(copies, plan.runs))
 

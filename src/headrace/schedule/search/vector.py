@@ -14,7 +14,7 @@ from headrace.schedule.phases.multicast import is_shared
 from headrace.schedule.phases.part import KEEP
 from headrace.schedule.phases.passes import cost, has_lane, point_dims, row_bytes, step_of
 from headrace.schedule.phases.shape import Operand, Shape
-from headrace.schedule.phases.straight import is_straight
+from headrace.schedule.phases.straight import straight
 from headrace.schedule.phases.turned import turned
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.ring import apart_entry, exchanged, message_lanes, nearest
@@ -151,7 +151,7 @@ def candidates(
     """Yield priced plans of a vector phase, None for one that does not fit."""
     lane = lane_of(shape)
     assert lane is not None
-    if is_straight(shape):
+    if straight(shape):
         yield _straight(name, shape, lane, device, cores, limits)
         return
     if apart_entry(shape.group.computes[0]) is not None:
@@ -202,10 +202,15 @@ def exchange(
 
 
 def _straight(name: str, shape: Shape, lane: str, device: Device, cores: int, limits: Limits) -> PhasePlan:
-    """The plan of a phase that only loads: all at once, into its place."""
+    """The plan of a phase that only moves a value to its place: all at once."""
     tile, step = dict(shape.extents), shape.extents.get(lane, 1)
     made = _plan(name, shape, lane, step, 0, tile, 1, device, cores, replace(limits, residency=False))
-    (source,) = shape.inputs
+    (source,), (target,) = shape.inputs, shape.outputs
+    if straight(shape) == "out":
+        written = Traffic(device, cores).writing(
+            shape.volume(target), run_of(target, tile), itemsize(target.dtype)
+        )
+        return phase_cycles(replace(made, unit=units(device).storer, lx_bytes=0), {}, written, 1, device)
     traffic = Traffic(device, cores).reading(
         shape.volume(source), run_of(source, tile), source, key(source) in made.multicast
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from headrace.schedule.lower.index import (
     ONE,
@@ -64,6 +65,7 @@ class Access:
     points: tuple[Range, ...]
     node: int = 0
     _hulls: dict[int, Access] = field(init=False, default_factory=dict, compare=False, repr=False)
+    _reach: list[tuple[float, float]] = field(init=False, default_factory=list, compare=False, repr=False)
 
     @property
     def key(self) -> Buffer | str:
@@ -95,6 +97,51 @@ def accesses(block: Block, path: Path = (), loops: tuple[Range, ...] = ()) -> It
                     points=points,
                     node=node,
                 )
+
+
+def joined(found: Iterable[Access]) -> Iterator[tuple[Access, list[Access]]]:
+    """Yield the accesses as other pipelines see them, with those each is made of: what a stage touches of a
+    buffer, its point loops swept over, as one box where neighbouring boxes are one.
+    """
+    stages: dict[object, list[Access]] = {}
+    for access in found:
+        alike = (access.unit, access.path, access.pipeline, access.is_write, access.key)
+        stages.setdefault(alike, []).append(access)
+    for several in stages.values():
+        boxes = [(_swept(access), [access]) for access in several]
+        while boxes:
+            whole, parts = boxes.pop(0)
+            for other, more in list(boxes):
+                both = _union(whole, other)
+                if both is not None:
+                    whole, parts = both, [*parts, *more]
+                    boxes = [b for b in boxes if b[0] is not other]
+            yield (parts[0] if len(parts) == 1 else whole), parts
+
+
+def _swept(access: Access) -> Access:
+    """The access over its point loops, if these surely run."""
+    if any(not p.count.is_number or min(entries(p.count.const)) < 1 for p in access.points):
+        return access
+    return replace(hull(access, len(access.loops)), points=())
+
+
+def _union(one: Access, other: Access) -> Access | None:
+    """Two boxes of a stage as one, if they differ along one dim and the second begins where the first
+    ends.
+    """
+    if one.points or other.points or one.memory != other.memory:
+        return None
+    pairs = list(zip(one.low, one.size, other.low, other.size, strict=True))
+    apart = [k for k, (low, size, first, extent) in enumerate(pairs) if (low, size) != (first, extent)]
+    if not apart:
+        return one
+    (k, *rest) = apart
+    low, size, first, extent = pairs[k]
+    if rest or low is None or size is None or first is None or extent is None or low + size != first:
+        return None
+    sizes = tuple(size + extent if d == k else s for d, s in enumerate(one.size))
+    return replace(one, size=sizes)
 
 
 def _touched(
@@ -142,6 +189,29 @@ def hull(access: Access, depth: int) -> Access:
             found = _widen(found, inner)
     access._hulls[depth] = found
     return found
+
+
+def is_far(one: Access, other: Access) -> bool:
+    """Whether two accesses that see a buffer alike never touch the same, whatever the loops and copies
+    are.
+    """
+    a, b = one.memory, other.memory
+    if (a.dtype, a.shape, a.strides, a.start) != (b.dtype, b.shape, b.strides, b.start) or a.buffer is None:
+        return False
+    pairs = zip(_reach(one), _reach(other), strict=True)
+    return any(low >= end or first >= last for (low, last), (first, end) in pairs)
+
+
+def _reach(access: Access) -> list[tuple[float, float]]:
+    """From where to where an access reaches along each dim, over all its loops."""
+    if not access._reach:
+        swept = hull(access, 0)
+        for low, size in zip(swept.low, swept.size, strict=True):
+            if low is None or size is None or not low.is_number or not size.is_number:
+                access._reach.append((-inf, inf))
+                continue
+            access._reach.append((min(entries(low.const)), max(entries((low + size).const))))
+    return access._reach
 
 
 def _widen(access: Access, over: Range) -> Access:

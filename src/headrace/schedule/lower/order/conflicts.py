@@ -9,7 +9,16 @@ from itertools import combinations
 import numpy as np
 
 from headrace.arch.device import Device
-from headrace.schedule.lower.order.accesses import Access, Path, Range, accesses, hull, renamed
+from headrace.schedule.lower.order.accesses import (
+    Access,
+    Path,
+    Range,
+    accesses,
+    hull,
+    is_far,
+    joined,
+    renamed,
+)
 from headrace.schedule.lower.order.chains import is_chained
 from headrace.schedule.lower.order.distance import Trips
 from headrace.schedule.lower.order.meetings import Meetings, Met
@@ -17,6 +26,9 @@ from headrace.schedule.lower.order.overlap import Meeting, meeting
 from headrace.schedule.lower.tree import Block, Buffer
 from headrace.schedule.signals import Apart, Conflict, Edge, Pair
 from headrace.schedule.sync import order
+
+Joined = tuple[Access, list[Access]]
+"""An access as other pipelines see it, and those it is made of."""
 
 Aliases = frozenset[frozenset[Buffer]]
 """Pairs of buffers that share addresses."""
@@ -31,10 +43,13 @@ def signals(block: Block, device: Device, aliases: Aliases = frozenset()) -> tup
         users.setdefault(access.key, set()).add(access.unit)
     shared = {key for key, units in users.items() if len(units) > 1}
     meetings = Meetings(device.corelets)
+    by_unit: dict[str, list[Joined]] = {}
+    for one in joined(found):
+        by_unit.setdefault(one[0].unit, []).append(one)
     fed = {link.target.lower() for link in device.links if link.queue_depth is not None}
     for pair in _pairs({a.unit for a in found}, device):
-        firsts = [a for a in found if a.unit == pair.sender]
-        seconds = [a for a in found if a.unit == pair.receiver]
+        firsts = by_unit[pair.sender]
+        seconds = by_unit[pair.receiver]
         conflicts = list(_conflicts(block, firsts, seconds, pair.shift, meetings, aliases, shared))
         if conflicts:
             edges.extend(order(pair, conflicts, pair.receiver.lower() in fed))
@@ -72,8 +87,8 @@ def _pairs(kinds: set[str], device: Device) -> Iterator[Pair]:
 
 def _conflicts(
     block: Block,
-    firsts: Sequence[Access],
-    seconds: Sequence[Access],
+    firsts: Sequence[Joined],
+    seconds: Sequence[Joined],
     shift: int,
     meetings: Meetings,
     aliases: Aliases,
@@ -84,19 +99,22 @@ def _conflicts(
 
     What a unit writes into a buffer for others (`shared`) it writes again only after they said so.
     """
-    named: dict[Buffer | str, list[Access]] = {}
-    for second in seconds:
-        named.setdefault(second.key, []).append(second)
-    near: dict[Buffer | str, list[tuple[Access, bool]]] = {}
+    named: dict[Buffer | str, list[Joined]] = {}
+    for whole, parts in seconds:
+        named.setdefault(whole.key, []).append((whole, parts))
+    near: dict[Buffer | str, list[tuple[Joined, bool]]] = {}
     seen: set[tuple[Path, Path]] = set()
-    for first in firsts:
-        if first.key not in near:
-            near[first.key] = list(_near(first.key, named, aliases))
-        for second, is_alias in near[first.key]:
+    for one in firsts:
+        key = one[0].key
+        if key not in near:
+            near[key] = list(_near(key, named, aliases))
+        for first, second, is_alias in _each(one, near[key]):
             if not (first.is_write or second.is_write):
                 continue
             if is_alias and (first.path, second.path) in seen:
                 continue  # where they stand is all that matters
+            if not is_alias and is_far(first, second):
+                continue
             if first.unit == second.unit and not shift and _is_handed_on(first, second, shared):
                 continue
             is_pair = not shift and not is_alias and first.pipeline == second.pipeline
@@ -115,9 +133,18 @@ def _conflicts(
             yield _conflict(first, second, meet, cross, depth + 1)
 
 
+def _each(one: Joined, near: Sequence[tuple[Joined, bool]]) -> Iterator[tuple[Access, Access, bool]]:
+    """The pairs of accesses to look at: within a pipeline, where what follows what matters, one by one."""
+    for other, is_alias in near:
+        if one[0].pipeline == other[0].pipeline and not is_alias:
+            yield from ((first, second, False) for first in one[1] for second in other[1])
+        else:
+            yield one[0], other[0], is_alias
+
+
 def _near(
-    key: Buffer | str, named: Mapping[Buffer | str, Sequence[Access]], aliases: Aliases
-) -> Iterator[tuple[Access, bool]]:
+    key: Buffer | str, named: Mapping[Buffer | str, Sequence[Joined]], aliases: Aliases
+) -> Iterator[tuple[Joined, bool]]:
     """The accesses of what `key` names and, marked so, of what shares addresses with it."""
     for other, seconds in named.items():
         is_alias = bool(aliases) and frozenset((key, other)) in aliases
