@@ -10,7 +10,7 @@ from headrace.arch.presets import device
 from headrace.ir.text import parse, print_module
 from headrace.schedule.lower import lower
 from headrace.schedule.verify import verify
-from headrace.schedule.verify.periods import Periods
+from headrace.schedule.verify.programs.periods import Periods
 from tests.schedule.machine_run import source
 
 PROGRAMS = Path(__file__).parents[1] / "machine" / "programs"

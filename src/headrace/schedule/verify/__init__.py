@@ -1,14 +1,16 @@
 """An independent checker of DFIR: it reads nothing but the program and the device.
 
-It follows the programs of a core through one abstract run (`run`), and reports: signals or messages left
-over, out of order or of the wrong type; units that wait for each other; conflicting accesses nothing orders
-(`races`); bytes outside views, arguments, scratchpad (`bounds`); blocks and rows no unit can hold; cores
-that write what others touch (`cores`).
+It follows the programs of a core, or of cores that talk to each other (`parties`), through one abstract run
+(`run`), of alike ones one for all (`symmetry`), and reports: signals or messages left over, out of order or
+of the wrong type; units that wait for each other; conflicting accesses nothing orders (`races`, `conflicts`);
+bytes outside views, arguments, scratchpad (`bounds`); blocks and rows no unit can hold; cores that write what
+others touch (`sweeps`, `cores`); shared loads in different orders (`multicast`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -19,21 +21,25 @@ from headrace.ir.text import location
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.verify.bounds import outside, resident
 from headrace.schedule.verify.contents import Contents
-from headrace.schedule.verify.cores import (
-    alike,
-    between_cores,
-    multicast_order,
-    reach,
-    shared_registers,
-    talking,
+from headrace.schedule.verify.cores.conflicts import are_ordered, conflicts
+from headrace.schedule.verify.cores.meetings import between_cores, meetings, shared_registers
+from headrace.schedule.verify.cores.multicast import multicast_order
+from headrace.schedule.verify.cores.parties import core_of, talking, unit_of
+from headrace.schedule.verify.cores.symmetry import Symmetry, alike
+from headrace.schedule.verify.programs.events import Event, Work
+from headrace.schedule.verify.programs.periods import Periods
+from headrace.schedule.verify.programs.program import Program, start
+from headrace.schedule.verify.programs.sweeps import Reach, motions, sweeps
+from headrace.schedule.verify.programs.values import (
+    ARGUMENT_SHIFT,
+    EXAMPLE_SCALAR,
+    Handle,
+    Scope,
+    Unverifiable,
 )
-from headrace.schedule.verify.events import Event, Work
-from headrace.schedule.verify.periods import Periods
-from headrace.schedule.verify.programs import Program
 from headrace.schedule.verify.races import in_flight, overwritten_indices, races
 from headrace.schedule.verify.run import Run
 from headrace.schedule.verify.totals import unbalanced
-from headrace.schedule.verify.values import ARGUMENT_SHIFT, EXAMPLE_SCALAR, Handle, Scope, Unverifiable
 
 FULL_EVENTS = 3000
 """Programs of ours with more events in a core run with the middle of their unmarked loops left out first."""
@@ -87,43 +93,81 @@ class _Function:
             else:
                 scope.define(child)
 
+    @cached_property
+    def scopes(self) -> dict[Handle, Scope]:
+        """What every unit knows from the start."""
+        return {h: start(program, h, self.known, self.shared) for h, program in self.programs.items()}
+
+    @cached_property
+    def groups(self) -> dict[int, list[Handle]]:
+        """The units by core."""
+        found: dict[int, list[Handle]] = {}
+        for handle in self.programs:
+            found.setdefault(handle.core, []).append(handle)
+        return found
+
     def check(self) -> list[Diagnostic]:
         found: list[Diagnostic] = []
         for program in dict.fromkeys(self.programs.values()):
             found += resident(program, self.known[program.units[0]].kind, self.device)
-        groups: dict[int, list[Handle]] = {}
-        for handle in self.programs:
-            groups.setdefault(handle.core, []).append(handle)
-        joined = talking(groups, self.programs, self.known, self.shared)
-        for cores in alike(joined, groups, self.programs, self.known, self.shared):
-            found += self.core([h for core in cores for h in groups[core]])
-        reaches = reach(self.programs, self.known, self.shared)
+        reaches = sweeps(self.programs, self.scopes)
+        met = list(meetings(reaches))
+        device = motions(reaches)
+        cores = {
+            core: core_of(handles, self.programs, self.scopes, device.get(core))
+            for core, handles in self.groups.items()
+        }
+        joined = talking(self.groups, self.programs, self.scopes)
+        for kind in alike(joined, cores):
+            found += self.parties(kind, met)
         found += outside(((r.op, r.touch) for r in reaches), self.device, self.sizes)
-        found += between_cores(reaches, joined)
-        found += multicast_order(self.programs, self.known, self.shared)
-        found += shared_registers(self.programs, self.known, self.shared)
+        found += between_cores(met, joined)
+        likeness = {h: unit_of(program, self.scopes[h])[0] for h, program in self.programs.items()}
+        found += multicast_order(self.programs, self.scopes, likeness)
+        found += shared_registers(self.programs, self.scopes)
         return found
 
-    def core(self, handles: list[Handle]) -> list[Diagnostic]:
-        """Check the units of one core (or of cores that talk to each other)."""
+    def parties(
+        self, kind: list[tuple[Sequence[int], Symmetry | None]], met: list[tuple[Reach, Reach]]
+    ) -> list[Diagnostic]:
+        """Check parties of cores that are alike: a core for all, or all of them."""
+        symmetries = [one for _, one in kind if one is not None]
+        if symmetries:
+            home = symmetries[0].home
+            found, run = self.alone(self.groups[home], symmetries[0])
+            keeps_apart = all(t.view.memory.core in (home, -1) for r in run.records for t in r.touches)
+            if keeps_apart and (found or are_ordered(met, symmetries, run)):
+                return found
+        differing = {
+            frozenset(conflicts(met, one)) if one is not None else None: party for party, one in kind
+        }
+        found = []
+        for party in differing.values():
+            found += self.alone([h for core in party for h in self.groups[core]], None)[0]
+        return found
+
+    def alone(self, handles: list[Handle], symmetry: Symmetry | None) -> tuple[list[Diagnostic], Run]:
+        """Check the units of some cores that talk to no others, or of one that stands for such cores."""
         if self.is_ours and self.is_long(handles):
             # what a run of the beginnings and ends of loops misses may only be missing there
-            found = [*self.run(handles, CLIPPED), *unbalanced(map(self.scope_of, handles))]
-            if not found:
-                return []
-        return self.run(handles, None)
+            found, run = self.run(handles, CLIPPED, symmetry)
+            if not found and not list(unbalanced(map(self.scope_of, handles), symmetry)):
+                return [], run
+        return self.run(handles, None, symmetry)
 
-    def run(self, handles: list[Handle], clip: int | None) -> list[Diagnostic]:
+    def run(
+        self, handles: list[Handle], clip: int | None, symmetry: Symmetry | None
+    ) -> tuple[list[Diagnostic], Run]:
         """Run the units and check everything they did."""
         contents = Contents(self.device)
         for core in {h.core for h in handles}:
             for address, size in self.resident("headrace.lx_in"):
                 contents.reside(core, address, size)
-        run = Run({h: self.events(h, clip) for h in handles}, self.capacity, contents)
+        run = Run({h: self.events(h, clip) for h in handles}, self.capacity, contents, symmetry)
         run.run()
         units = [unit.handle for unit in run.units]
         local = [(r.op, t) for r in run.records for t in r.touches if t.view.memory.kind != "hbm"]
-        return [
+        found = [
             *run.findings,
             *races(run.records, units),
             *in_flight(run.records, units),
@@ -131,6 +175,7 @@ class _Function:
             *outside(local, self.device, self.sizes),
             *self.unkept({h.core for h in handles}, contents),
         ]
+        return found, run
 
     def resident(self, name: str) -> list[tuple[int, int]]:
         """(address, bytes) of what an attribute of the function says stays in scratchpads."""
@@ -166,11 +211,7 @@ class _Function:
 
     def scope_of(self, handle: Handle) -> tuple[Scope, Any]:
         """What a unit knows at its start, and the ops of its program."""
-        block = self.programs[handle].region.block
-        scope = Scope(dict(self.known), handle, self.shared)
-        if block.args:
-            scope.known[block.args[0]] = handle
-        return scope, block.ops
+        return self.scopes[handle].copy(), self.programs[handle].region.block.ops
 
     def capacity(self, sender: Handle, receiver: Handle) -> int | None:
         link = self.device.find_link(sender.kind, receiver.kind)

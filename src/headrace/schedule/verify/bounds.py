@@ -11,9 +11,9 @@ from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import location
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.verify.events import Touch
-from headrace.schedule.verify.races import byte_range
-from headrace.schedule.verify.values import ARGUMENT_SHIFT
+from headrace.schedule.verify.programs.events import Touch
+from headrace.schedule.verify.programs.values import ARGUMENT_SHIFT
+from headrace.schedule.verify.spans import byte_range
 
 
 def outside(

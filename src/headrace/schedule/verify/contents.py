@@ -10,8 +10,8 @@ import numpy as np
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import location
-from headrace.schedule.verify.events import Touch
-from headrace.schedule.verify.values import Handle
+from headrace.schedule.verify.programs.events import Touch
+from headrace.schedule.verify.programs.values import Handle
 
 Array = np.ndarray[Any, Any]
 UNNAMED = 1

@@ -9,9 +9,10 @@ import numpy as np
 
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import location
-from headrace.schedule.verify.events import FIRST_STEPS, LAST_STEPS, Touch
+from headrace.schedule.verify.programs.events import FIRST_STEPS, LAST_STEPS, Touch
+from headrace.schedule.verify.programs.values import Handle
 from headrace.schedule.verify.run import Record
-from headrace.schedule.verify.values import Handle
+from headrace.schedule.verify.spans import byte_range, have_one_layout, hulls_meet, share_bytes
 
 EXACT_LIMIT = 1 << 22
 
@@ -66,14 +67,7 @@ def _overlap(a: Record, b: Record) -> bool:
 
 
 def _share(x: Touch, y: Touch) -> bool:
-    (low, high), (first, end) = byte_range(x), byte_range(y)
-    return (
-        x.view.memory == y.view.memory
-        and low < end
-        and first < high
-        and _hulls_meet(x, y)
-        and share_bytes(x, y)
-    )
+    return x.view.memory == y.view.memory and share_bytes(x, y)
 
 
 def overwritten_indices(records: Sequence[Record], units: Sequence[Handle]) -> Iterator[Diagnostic]:
@@ -88,17 +82,6 @@ def overwritten_indices(records: Sequence[Record], units: Sequence[Handle]) -> I
             reported.add(id(record.op))
             message = f"{units[record.unit]} writes over the indices it reads"
             yield Diagnostic(message, location(record.op), record.op.name)
-
-
-def byte_range(touch: Touch) -> tuple[int, int]:
-    """Return the first byte and the end of all a touch covers."""
-    first, end = touch.hull()
-    view = touch.view
-    low = high = view.start
-    for a, b, stride in zip(first, end, view.strides, strict=True):
-        low += min(a * stride, (b - 1) * stride)
-        high += max(a * stride, (b - 1) * stride)
-    return low * view.itemsize, (high + 1) * view.itemsize
 
 
 def _suspects(seen: Sequence[_Seen]) -> Iterator[tuple[_Seen, _Seen]]:
@@ -127,23 +110,12 @@ def _suspects(seen: Sequence[_Seen]) -> Iterator[tuple[_Seen, _Seen]]:
 
 def _meet(a: _Seen, b: _Seen) -> bool:
     """True if some step of one touches bytes of a step of the other that the clocks of steps leave open."""
-    if not _hulls_meet(a.touch, b.touch):
+    if have_one_layout(a.touch, b.touch) and not hulls_meet(a.touch, b.touch):
         return False
     open_ = ~_ordered(a.record, b.record) & ~_ordered(b.record, a.record).T
     if not open_.any():
         return False
     return bool((open_ & _step_overlap(a, b)).any())
-
-
-def _hulls_meet(a: Touch, b: Touch) -> bool:
-    if _alike(a, b):
-        (first, end), (other, last) = a.hull(), b.hull()
-        return all(x < q and p < y for x, y, p, q in zip(first, end, other, last, strict=True))
-    return True
-
-
-def _alike(a: Touch, b: Touch) -> bool:
-    return (a.view.start, a.view.strides, a.view.itemsize) == (b.view.start, b.view.strides, b.view.itemsize)
 
 
 def _ordered(before: Record, after: Record) -> np.ndarray:
@@ -156,7 +128,7 @@ def _ordered(before: Record, after: Record) -> np.ndarray:
 def _step_overlap(a: _Seen, b: _Seen) -> np.ndarray:
     """[steps of a, steps of b]: their boxes share bytes."""
     rows, columns = len(a.record.steps), len(b.record.steps)
-    if _alike(a.touch, b.touch) and rows * columns <= EXACT_LIMIT:
+    if have_one_layout(a.touch, b.touch) and rows * columns <= EXACT_LIMIT:
         found: np.ndarray = np.ones((rows, columns), dtype=bool)
         low, end = stepped(a.touch, rows)
         other, last = stepped(b.touch, columns)
@@ -187,34 +159,6 @@ def stepped(touch: Touch, steps: int) -> tuple[np.ndarray, np.ndarray]:
     lows = [grid[parts[0]], grid[middle].min(axis=0, keepdims=True), grid[parts[1]]]
     ends = [end[parts[0]], end[middle].max(axis=0, keepdims=True), end[parts[1]]]
     return np.concatenate(lows), np.concatenate(ends)
-
-
-def share_bytes(a: Touch, b: Touch) -> bool:
-    """True if two touches with different views share a byte, counted byte by byte where that is small
-    enough.
-    """
-    sets = [_bytes(t) for t in (a, b)]
-    if sets[0] is None or sets[1] is None:
-        return True
-    return bool(np.intersect1d(sets[0], sets[1]).size)
-
-
-def _bytes(touch: Touch) -> np.ndarray | None:
-    if touch.is_indirect:
-        return None
-    size = touch.view.itemsize
-    for n in (*touch.extents, *(count for count, _ in touch.times)):
-        size *= n
-    if size > EXACT_LIMIT:
-        return None
-    offsets = np.array([touch.view.start])
-    for low, extent, stride in zip(touch.low, touch.extents, touch.view.strides, strict=True):
-        offsets = (offsets[:, None] + (low + np.arange(extent))[None, :] * stride).reshape(-1)
-    for count, moves in touch.times:
-        step = sum(m * s for m, s in zip(moves, touch.view.strides, strict=True))
-        offsets = (offsets[:, None] + np.arange(count)[None, :] * step).reshape(-1)
-    size = touch.view.itemsize
-    return np.unique((offsets[:, None] * size + np.arange(size)[None, :]).reshape(-1))
 
 
 def _finding(a: _Seen, b: _Seen, units: Sequence[Handle]) -> Diagnostic:

@@ -6,38 +6,18 @@ deadlock here is a deadlock everywhere, and clocks tell which accesses any other
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import location
+from headrace.schedule.verify.clocks import STEP_BITS, Known, Stamp, UnitClock
 from headrace.schedule.verify.contents import Contents
-from headrace.schedule.verify.events import FIRST_STEPS, Event, Filling, Message, Signal, Touch, Work
-from headrace.schedule.verify.values import Handle
-
-STEP_BITS = 24
-Clock = tuple[int, ...]
-"""Up to which time of each unit of a core something is known to have happened."""
-
-
-@dataclass(frozen=True)
-class Known:
-    """What a unit knows at a moment: the clock of its own core, whose units have the numbers from `low` on,
-    and what signals between cores told of all units of others.
-    """
-
-    low: int
-    near: Clock
-    far: Clock
-
-    def of(self, unit: int) -> int:
-        """Return up to which time another unit is known."""
-        at = unit - self.low
-        if 0 <= at < len(self.near):
-            return self.near[at]
-        return self.far[unit] if self.far else 0
+from headrace.schedule.verify.cores.symmetry import Symmetry
+from headrace.schedule.verify.programs.events import FIRST_STEPS, Event, Filling, Message, Signal, Touch, Work
+from headrace.schedule.verify.programs.values import Handle
 
 
 @dataclass
@@ -60,11 +40,11 @@ class Record:
 @dataclass
 class Channel:
     """Messages on their way, at most `capacity` bytes of them (a longer one passes alone, in pieces): each
-    with how many it stands for, the clocks of its sender, the sender's time and the op.
+    with how many it stands for, what it tells of its sender, and the op.
     """
 
     capacity: int | None
-    queue: deque[tuple[tuple[Message, int], Clock, Clock, int, Any]] = field(default_factory=deque)
+    queue: deque[tuple[tuple[Message, int], Stamp, Any]] = field(default_factory=deque)
     bytes: int = 0
 
     def takes(self, size: int) -> bool:
@@ -72,18 +52,10 @@ class Channel:
 
 
 class _Unit:
-    """A unit and its clocks. `base` is the clock of its core as it was sent last, until it learns something;
-    `merged` are the clocks it took in last, by the place of their senders in the core.
-    """
+    """A unit at a place in its program."""
 
-    def __init__(self, number: int, handle: Handle, events: Iterator[Event]) -> None:
-        self.number, self.handle, self.events = number, handle, events
-        self.low = self.at = 0
-        self.near: list[int] = []
-        self.far: Clock = ()
-        self.base: Clock | None = None
-        self.merged: dict[int, Clock] = {}
-        self.known: Known | None = None
+    def __init__(self, handle: Handle, events: Iterator[Event], clock: UnitClock) -> None:
+        self.handle, self.events, self.clock = handle, events, clock
         self.event: Event | None = None
         self.record: Record | None = None
         self.count = 0
@@ -93,69 +65,29 @@ class _Unit:
         self.awaits: Handle | None = None
         self.complete = 0
 
-    def clock(self) -> Clock:
-        """The clock of its core; its own entry may be older than its time."""
-        if self.base is None:
-            self.base = tuple(self.near)
-        return self.base
-
-    def knows(self) -> Known:
-        """What it knows now."""
-        base = self.clock()
-        if self.known is None or self.known.near is not base or self.known.far is not self.far:
-            self.known = Known(self.low, base, self.far)
-        return self.known
-
-    def learn(self, sender: _Unit, base: Clock, far: Clock, time: int) -> None:
-        """Take in what a sender knew at that time of its own."""
-        if sender.low != self.low:
-            whole = list(far)
-            whole[sender.low : sender.low + len(base)] = base
-            whole[sender.number] = time
-            self.far = tuple(map(max, self.far, whole))
-            self.near[:] = map(max, self.near, whole[self.low : self.low + len(self.near)])
-        else:
-            if self.merged.get(sender.at) is not base:
-                self.merged[sender.at] = base
-                self.near[:] = map(max, self.near, base)
-            if self.near[sender.at] < time:
-                self.near[sender.at] = time
-            if far is not self.far:
-                later = tuple(map(max, self.far, far))
-                self.far = far if later == far else later
-        self.base = None
-
 
 class Run:
-    """Runs programs until all end or none can go on; `findings` and `records` say what happened."""
+    """Runs programs until all end or none can go on; `findings` and `records` say what happened.
+
+    With a `symmetry` the programs are those of one core of a party, which stands for all.
+    """
 
     def __init__(
         self,
-        programs: dict[Handle, Iterator[Event]],
+        programs: Mapping[Handle, Iterator[Event]],
         capacity: Callable[[Handle, Handle], int | None],
         contents: Contents,
+        symmetry: Symmetry | None = None,
     ) -> None:
-        self.contents = contents
-        ordered = sorted(programs, key=lambda handle: handle.core)
-        self.units = [_Unit(n, handle, programs[handle]) for n, handle in enumerate(ordered)]
+        self.contents, self.symmetry, self.capacity = contents, symmetry, capacity
+        self.units = _numbered(programs, len(symmetry.cores) if symmetry is not None else 1)
         self.known = {unit.handle: unit for unit in self.units}
-        self._number()
-        self.capacity = capacity
-        self.signals: dict[tuple[Handle, Handle], deque[tuple[str, Clock, Clock, int, Any]]] = {}
+        self.signals: dict[tuple[Handle, Handle], deque[tuple[str, Stamp, Any]]] = {}
         self.channels: dict[tuple[Handle, Handle], Channel] = {}
+        self.places: dict[int, list[int]] = {}
         self.records: list[Record] = []
         self.findings: list[Diagnostic] = []
         self.seen: set[Any] = set()
-
-    def _number(self) -> None:
-        """Give the units of every core their clock."""
-        cores: dict[int, list[_Unit]] = {}
-        for unit in self.units:
-            cores.setdefault(unit.handle.core, []).append(unit)
-        far = (0,) * len(self.units) if len(cores) > 1 else ()
-        for units in cores.values():
-            for at, unit in enumerate(units):
-                unit.low, unit.at, unit.near, unit.far = units[0].number, at, [0] * len(units), far
 
     def run(self) -> None:
         """Run to the end and check what is left over."""
@@ -167,7 +99,7 @@ class Run:
                     moved = True
         stuck = [u for u in self.units if not u.is_done]
         if stuck:
-            cycle = _cycle({u.handle: u.awaits for u in stuck if u.awaits is not None})
+            cycle = _cycle(self.waits(stuck))
             stuck.sort(key=lambda u: u.handle not in cycle)
             chain = "; ".join(f"{u.handle} waits for {u.waits_for}" for u in stuck)
             if cycle:
@@ -177,13 +109,23 @@ class Run:
             return
         for (sender, receiver), left in self.signals.items():
             if left:
-                self.fault(
-                    f"{len(left)} signals from {sender} to {receiver} are never waited for", left[0][-1]
-                )
+                message = f"{len(left)} signals from {sender} to {receiver} are never waited for"
+                self.fault(message, left[0][-1])
         for (sender, receiver), channel in self.channels.items():
             if channel.queue:
                 message = f"{len(channel.queue)} messages from {sender} to {receiver} are never received"
                 self.fault(message, channel.queue[0][-1])
+
+    def waits(self, stuck: list[_Unit]) -> dict[Handle, Handle]:
+        """Who waits for whom, on all cores."""
+        own = {u.handle: u.awaits for u in stuck if u.awaits is not None}
+        if self.symmetry is None:
+            return own
+        return {
+            Handle(a.kind, image[a.core], a.corelet): Handle(b.kind, image[b.core], b.corelet)
+            for image in self.symmetry.images.values()
+            for a, b in own.items()
+        }
 
     def once(self, found: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
         """What is found at a place for the first time."""
@@ -206,7 +148,7 @@ class Run:
                 return True
             unit.count += 1
             unit.step = unit.place = 0
-            unit.near[unit.at] = unit.count << STEP_BITS
+            unit.clock.set_time(unit.count << STEP_BITS)
             self.open(unit)
         event = unit.event
         if isinstance(event, Filling):
@@ -225,7 +167,8 @@ class Run:
         unit.record = None
         if isinstance(unit.event, Work) and unit.event.touches:
             time = unit.count << STEP_BITS
-            unit.record = Record(unit.number, unit.event.touches, unit.event.op, unit.knows(), time)
+            clock = unit.clock
+            unit.record = Record(clock.number, unit.event.touches, unit.event.op, clock.knows(), time)
             unit.record.complete = unit.complete
             self.records.append(unit.record)
             for touch in unit.event.touches:
@@ -238,24 +181,43 @@ class Run:
             return True
         assert event.peer is not None
         if event.kind == "send":
-            queue = self.signals.setdefault((unit.handle, event.peer), deque())
-            queue.append((event.label, unit.clock(), unit.far, unit.near[unit.at], event.op))
+            queue = self.signals.setdefault(self.ends(unit, event.peer), deque())
+            queue.append((event.label, self.told(unit, event.peer, unit.clock.time), event.op))
             return True
         queue = self.signals.setdefault((event.peer, unit.handle), deque())
         if not queue:
             unit.waits_for, unit.awaits = f"a signal {event.label!r} from {event.peer}", event.peer
             return None
-        label, base, far, time, _ = queue.popleft()
-        sender = self.known[event.peer]
+        label, stamp, _ = queue.popleft()
         # the peer has seen a signal of this unit, which travels behind its transfers
-        seen = base[unit.at] if sender.low == unit.low else far[unit.number]
+        seen = stamp.near[unit.clock.at] if stamp.near else stamp.far[unit.clock.number]
         unit.complete = max(unit.complete, seen)
         if label and event.label and label != event.label:
             self.fault(
                 f"waits for {event.label!r} from {event.peer}, but the next signal is {label!r}", event.op
             )
-        unit.learn(sender, base, far, time)
+        self.learn(unit, event.peer, stamp)
         return True
+
+    def ends(self, unit: _Unit, peer: Handle) -> tuple[Handle, Handle]:
+        """Sender and receiver of what a unit sends; where one core stands for all, seen from there."""
+        return (unit.handle, peer) if self.symmetry is None else self.symmetry.at_home(unit.handle, peer)
+
+    def told(self, unit: _Unit, peer: Handle, time: int) -> Stamp:
+        """What a signal or message tells a peer."""
+        if peer.core == unit.handle.core:
+            return unit.clock.stamp(time)
+        if self.symmetry is None:
+            return unit.clock.stamp_abroad(time, None)
+        if peer.core not in self.places:
+            image, count = self.symmetry.images[peer.core], len(self.units)
+            firsts = [self.symmetry.cores.index(image[core]) * count for core in self.symmetry.cores]
+            self.places[peer.core] = [first + k for first in firsts for k in range(count)]
+        return unit.clock.stamp_abroad(time, self.places[peer.core])
+
+    def learn(self, unit: _Unit, peer: Handle, stamp: Stamp) -> None:
+        """Take in what a peer told."""
+        unit.clock.learn(self.known[peer].clock.at if stamp.near else -1, stamp)
 
     def work(self, unit: _Unit, event: Work) -> bool | None:
         """Run steps of a script; None if not one message could move."""
@@ -273,8 +235,8 @@ class Run:
             unit.place = 0
             unit.step += 1
             if record is not None:
-                record.steps.append(unit.knows())
-            unit.near[unit.at] = start + unit.step
+                record.steps.append(unit.clock.knows())
+            unit.clock.set_time(start + unit.step)
             moved = True
         if record is not None:
             record.end = start + event.steps
@@ -286,7 +248,7 @@ class Run:
     def way(self, unit: _Unit, message: Message) -> tuple[Message, Channel]:
         """The message with the channel it takes."""
         is_push = message.kind == "push"
-        ends = (unit.handle, message.peer) if is_push else (message.peer, unit.handle)
+        ends = self.ends(unit, message.peer) if is_push else (message.peer, unit.handle)
         channel = self.channels.get(ends)
         if channel is None:
             channel = self.channels[ends] = Channel(self.capacity(*ends))
@@ -300,21 +262,35 @@ class Run:
             if not channel.takes(times * message.bytes):
                 unit.waits_for, unit.awaits = f"space on the way to {message.peer}", message.peer
                 return False
-            channel.queue.append(((message, times), unit.clock(), unit.far, time, op))
+            channel.queue.append(((message, times), self.told(unit, message.peer, time), op))
             channel.bytes += times * message.bytes
             return True
         if not channel.queue:
             unit.waits_for, unit.awaits = f"a message from {message.peer}", message.peer
             return False
-        (sent, count), base, far, sent_at, _ = channel.queue.popleft()
+        (sent, count), stamp, _ = channel.queue.popleft()
         channel.bytes -= count * sent.bytes
         if count != times:
             self.fault(f"receives {times} messages from {message.peer} where {count} arrive", op)
         if (sent.elements, sent.dtype) != (message.elements, message.dtype):
             hint = f"{message.peer} sends {sent.elements} x {sent.dtype}"
             self.fault(f"receives {message.elements} x {message.dtype}, which is not what arrives", op, hint)
-        unit.learn(self.known[message.peer], base, far, sent_at)
+        self.learn(unit, message.peer, stamp)
         return True
+
+
+def _numbered(programs: Mapping[Handle, Iterator[Event]], copies: int) -> list[_Unit]:
+    """The units by core, with their clocks; there are so many `copies` of the cores."""
+    handles = sorted(programs, key=lambda handle: handle.core)
+    firsts: dict[int, int] = {}
+    for number, handle in enumerate(handles):
+        firsts.setdefault(handle.core, number)
+    sizes = Counter(handle.core for handle in handles)
+    far = len(handles) * copies if len(firsts) * copies > 1 else 0
+    return [
+        _Unit(h, programs[h], UnitClock(number, firsts[h.core], sizes[h.core], far))
+        for number, h in enumerate(handles)
+    ]
 
 
 def _cycle(waits: dict[Handle, Handle]) -> list[Handle]:

@@ -9,7 +9,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import location
-from headrace.schedule.verify.values import Unverifiable
+from headrace.schedule.verify.programs.values import Unverifiable
 
 
 @lru_cache(maxsize=4096)
@@ -53,15 +53,25 @@ def _extents(attr: Any, symbols: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 @lru_cache(maxsize=4096)
-def moduli(attribute: Any) -> tuple[int, ...]:
-    """The constants that an affine map takes remainders by."""
-    return tuple(m for result in attribute.data.results for m in _moduli(result))
+def moduli(attribute: Any) -> tuple[int, ...] | None:
+    """The constants that an affine map divides and takes remainders by; None if it multiplies or divides by
+    what it is given.
+    """
+    found = [_moduli(result) for result in attribute.data.results]
+    return None if any(m is None for m in found) else tuple(m for one in found for m in one or ())
 
 
-def _moduli(expression: Any) -> list[int]:
+def _moduli(expression: Any) -> list[int] | None:
     if not isinstance(expression, AffineBinaryOpExpr):
         return []
-    found = [*_moduli(expression.lhs), *_moduli(expression.rhs)]
-    if expression.kind is AffineBinaryOpKind.Mod and isinstance(expression.rhs, AffineConstantExpr):
-        found.append(expression.rhs.value)
-    return found
+    left, right = _moduli(expression.lhs), _moduli(expression.rhs)
+    if left is None or right is None:
+        return None
+    constants = [e.value for e in (expression.lhs, expression.rhs) if isinstance(e, AffineConstantExpr)]
+    if expression.kind is AffineBinaryOpKind.Add:
+        return [*left, *right]
+    if expression.kind is AffineBinaryOpKind.Mul:
+        return [*left, *right] if constants else None
+    if not isinstance(expression.rhs, AffineConstantExpr):
+        return None
+    return [*left, *right, expression.rhs.value]

@@ -84,6 +84,10 @@ class Scope:
     def __init__(self, known: dict[Any, Any], me: Handle, shared: dict[Any, Any]) -> None:
         self.known, self.me, self.shared = known, me, shared
 
+    def copy(self) -> Scope:
+        """The same knowledge, to add to."""
+        return Scope(dict(self.known), self.me, self.shared)
+
     def __getitem__(self, value: Any) -> Any:
         try:
             return self.known[value]
@@ -106,6 +110,13 @@ class Scope:
             return True
         return False
 
+    def asked(self, op: Any, what: Callable[[Any], Any]) -> Any:
+        """What the text says of an op, asked once for all its runs."""
+        key = (what, op)
+        if key not in self.shared:
+            self.shared[key] = what(op)
+        return self.shared[key]
+
     def subscripts(self, amap: Any, operands: Any) -> tuple[int, ...]:
         """Return the values of a subscript list."""
         values = [self[v] for v in operands]
@@ -122,6 +133,12 @@ def _unit(scope: Scope, op: Any) -> Handle:
     numbers = {k: int(op.attributes[k].value.data) for k in ("core", "corelet") if k in op.attributes}
     kind = op.unit_type.data.lower()
     return Handle(ALIASES.get(kind, kind), numbers.get("core", -1), numbers.get("corelet", 0))
+
+
+def is_device(unit: Any) -> bool:
+    """Whether a value is a unit or memory of the device, by its definition."""
+    op = unit.owner
+    return getattr(op, "name", "") == "dataflow.get_unit" and "core" not in op.attributes
 
 
 ALIASES = {"ddr": "hbm", "global": "hbm", "l1": "lx", "ct_local": "lx"}
@@ -151,7 +168,8 @@ def _mapping(scope: Scope, op: Any) -> dict[Any, Any]:
 
 
 def _query(scope: Scope, op: Any) -> Any:
-    return scope[scope[op.map][scope[op.key]]]
+    entry = scope[op.map].get(scope[op.key])
+    return None if entry is None else scope[entry]
 
 
 def _view(scope: Scope, op: Any) -> View:

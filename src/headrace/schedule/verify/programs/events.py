@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.verify.values import Handle, View
+from headrace.schedule.verify.programs.values import Handle, View
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,126 @@
+"""Sets of bytes that boxes cover over all their steps, as runs of bytes; whether two of them meet."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from headrace.schedule.verify.programs.events import Touch
+
+Array = np.ndarray[Any, Any]
+
+MOST_RUNS = 1 << 22
+"""A set of more runs than this counts as all bytes between its first and its last."""
+
+
+def byte_range(touch: Touch) -> tuple[int, int]:
+    """Return the first byte and the end of all a touch covers."""
+    first, end = touch.hull()
+    view = touch.view
+    low = high = view.start
+    for a, b, stride in zip(first, end, view.strides, strict=True):
+        low += min(a * stride, (b - 1) * stride)
+        high += max(a * stride, (b - 1) * stride)
+    return low * view.itemsize, (high + 1) * view.itemsize
+
+
+def corner(touch: Touch) -> int:
+    """The byte at which a touch begins at its first step."""
+    view = touch.view
+    return (view.start + sum(a * s for a, s in zip(touch.low, view.strides, strict=True))) * view.itemsize
+
+
+def have_one_layout(a: Touch, b: Touch) -> bool:
+    """True if elements of equal subscripts are the same bytes."""
+    return (a.view.start, a.view.strides, a.view.itemsize) == (b.view.start, b.view.strides, b.view.itemsize)
+
+
+def share_bytes(a: Touch, b: Touch) -> bool:
+    """True if two touches of one memory share a byte at any of their steps."""
+    (low, high), (first, end) = byte_range(a), byte_range(b)
+    if low >= end or first >= high:
+        return False
+    if have_one_layout(a, b):
+        if not hulls_meet(a, b):
+            return False
+        if (found := _by_dims(a, b)) is not None:
+            return found
+    return _runs_meet(runs(a), runs(b))
+
+
+def hulls_meet(a: Touch, b: Touch) -> bool:
+    """True if the boxes around all steps of two touches of one layout meet."""
+    (first, end), (other, last) = a.hull(), b.hull()
+    return all(x < q and p < y for x, y, p, q in zip(first, end, other, last, strict=True))
+
+
+def _by_dims(a: Touch, b: Touch) -> bool | None:
+    """Whether two touches of one layout share elements, dim by dim; None if a step of one moves along several
+    dims or elements share bytes.
+    """
+    if any(sum(map(bool, moves)) > 1 for touch in (a, b) for _, moves in touch.times):
+        return None
+    if not _is_packed(a):
+        return None
+    if a.is_indirect or b.is_indirect:
+        return None
+    return all(_runs_meet(_along(a, d), _along(b, d)) for d in range(len(a.low)))
+
+
+def _is_packed(touch: Touch) -> bool:
+    """True if subscripts inside the view never share elements with others."""
+    dims = sorted(zip(map(abs, touch.view.strides), touch.view.shape, strict=True), key=lambda dim: dim[0])
+    span: int | None = 1
+    for stride, extent in dims:
+        if span is None or stride < span:
+            return False
+        span = stride * extent if extent is not None else None
+    return True
+
+
+def _along(touch: Touch, dim: int) -> tuple[Array, int]:
+    """The runs of subscripts along one dim."""
+    steps = [(1, touch.extents[dim]), *((moves[dim], n) for n, moves in touch.times if moves[dim])]
+    return _runs(touch.low[dim], steps)
+
+
+def runs(touch: Touch) -> tuple[Array, int]:
+    """(first bytes in order, length of each) of the runs of bytes a touch covers."""
+    view = touch.view
+    if touch.is_indirect:
+        first, end = touch.hull()
+        extents = tuple(b - a for a, b in zip(first, end, strict=True))
+        touch = Touch(view, touch.is_write, first, extents, ())
+    strides = [s * view.itemsize for s in view.strides]
+    start = corner(touch)
+    steps = [(1, view.itemsize), *zip(strides, touch.extents, strict=True)]
+    steps += [(sum(m * s for m, s in zip(moves, strides, strict=True)), n) for n, moves in touch.times]
+    return _runs(start, steps)
+
+
+def _runs(start: int, steps: list[tuple[int, int]]) -> tuple[Array, int]:
+    """The runs of start + the sum of k * stride, 0 <= k < count, over (stride, count) of steps."""
+    start += sum(stride * (count - 1) for stride, count in steps if stride < 0)
+    length = 1
+    apart: list[tuple[int, int]] = []
+    for stride, count in sorted((abs(stride), count) for stride, count in steps if stride and count > 1):
+        if not apart and stride <= length:
+            length += stride * (count - 1)
+        else:
+            apart.append((stride, count))
+    if prod(count for _, count in apart) > MOST_RUNS:
+        return np.array([start]), length + sum(stride * (count - 1) for stride, count in apart)
+    firsts = np.array([start])
+    for stride, count in apart:
+        firsts = (firsts[:, None] + np.arange(count) * stride).reshape(-1)
+    return np.unique(firsts), length
+
+
+def _runs_meet(a: tuple[Array, int], b: tuple[Array, int]) -> bool:
+    (firsts, length), (others, size) = a, b
+    # the first run of b that ends behind the beginning of each run of a
+    at = np.searchsorted(others, firsts - size, side="right")
+    inside = at < len(others)
+    return bool((others[at[inside]] < firsts[inside] + length).any())
