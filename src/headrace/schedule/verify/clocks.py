@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 STEP_BITS = 24
 Clock = tuple[int, ...]
@@ -28,8 +29,7 @@ class Known:
         return self.far[unit] if self.far else 0
 
 
-@dataclass(frozen=True)
-class Stamp:
+class Stamp(NamedTuple):
     """What a signal or message tells of its sender: the clock of its core (`near`; empty if the receiver is
     on another), of all cores (`far`; empty if there is one), and the sender's time.
     """

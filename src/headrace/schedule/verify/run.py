@@ -58,6 +58,7 @@ class _Unit:
         self.handle, self.events, self.clock = handle, events, clock
         self.event: Event | None = None
         self.record: Record | None = None
+        self.script: list[tuple[Message, Channel]] = []
         self.count = 0
         self.step = self.place = 0
         self.is_done = False
@@ -165,6 +166,8 @@ class Run:
 
     def open(self, unit: _Unit) -> None:
         unit.record = None
+        if isinstance(unit.event, Work):
+            unit.script = [self.way(unit, message) for message in unit.event.script]
         if isinstance(unit.event, Work) and unit.event.touches:
             time = unit.count << STEP_BITS
             clock = unit.clock
@@ -223,7 +226,7 @@ class Run:
         """Run steps of a script; None if not one message could move."""
         moved = False
         start, record = unit.count << STEP_BITS, unit.record
-        script = [self.way(unit, message) for message in event.script]
+        script = unit.script
         while unit.step < event.steps:
             times = event.covered if unit.step == FIRST_STEPS else 1
             while unit.place < len(script):

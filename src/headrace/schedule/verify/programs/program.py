@@ -9,7 +9,7 @@ from typing import Any
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import location
 from headrace.schedule.verify.programs.events import Event, Filling, Message, Signal, Touch, Work
-from headrace.schedule.verify.programs.transfers import MESSAGES, TRANSFERS, WRITING, messages
+from headrace.schedule.verify.programs.transfers import MESSAGES, TRANSFERS, WRITING, message
 from headrace.schedule.verify.programs.values import BINARY, DEFINING, Handle, Scope, Unverifiable
 
 LAST = 4
@@ -144,7 +144,7 @@ class Program:
         inner: Work | None = None
         for child in op.body.block.ops:
             if child.name in MESSAGES:
-                script.extend(messages(self.scope, child))
+                script.append(message(self.scope, child))
             elif child.name == "scf.for":
                 bounds = (child.lb, child.ub, child.step)
                 if inner is not None or script or any(v not in self.scope.known for v in bounds):

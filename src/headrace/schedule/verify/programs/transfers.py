@@ -14,21 +14,23 @@ Side = tuple[bool, Any, Any, Any, Any, Any]
 """Is it written, the view, its map and the map's operands, the set of elements, the map of times."""
 
 
-def messages(scope: Scope, op: Any) -> Iterator[Message]:
+def message(scope: Scope, op: Any) -> Message:
     """The message of a send or receive."""
-    if op.name == "dataflow.receive":
-        yield _message("pop", scope[op.from_], op.result.type)
-    else:
-        yield _message("push", scope[op.to], op.data.type)
+    kind, peer, elements, dtype = scope.asked(op, _message)
+    return Message(kind, scope[peer], elements, dtype)
 
 
-def _message(kind: Literal["push", "pop"], peer: Any, vector: Any) -> Message:
-    return Message(kind, peer, prod(map(int, vector.get_shape())), str(vector.element_type))
+def _message(op: Any) -> tuple[Literal["push", "pop"], Any, int, str]:
+    """(kind, peer, elements, element type) of a message."""
+    is_push = op.name == "dataflow.send"
+    vector = op.data.type if is_push else op.result.type
+    elements, dtype = prod(map(int, vector.get_shape())), str(vector.element_type)
+    return ("push", op.to, elements, dtype) if is_push else ("pop", op.from_, elements, dtype)
 
 
 def _alone(scope: Scope, op: Any) -> Iterator[Work]:
     """A message outside of any transfer."""
-    yield Work(1, tuple(messages(scope, op)), (), op)
+    yield Work(1, (message(scope, op),), (), op)
 
 
 def _touch(scope: Scope, op: Any, side: Side) -> Touch:
@@ -113,9 +115,13 @@ def _stream(scope: Scope, op: Any, side: Side) -> Iterator[Work]:
     """A transfer to or from a peer, a message a step."""
     touch = _touch(scope, op, side)
     if not touch.is_empty:
-        children = (child for child in op.region.block.ops if child.name in MESSAGES)
-        script = tuple(m for child in children for m in messages(scope, child))
+        script = tuple(message(scope, child) for child in scope.asked(op, _passing))
         yield Work(prod(count for count, _ in touch.times), script, (touch,), op)
+
+
+def _passing(op: Any) -> list[Any]:
+    """The sends and receives of a step."""
+    return [child for child in op.region.block.ops if child.name in MESSAGES]
 
 
 def _interleave(scope: Scope, op: Any) -> Iterator[Work]:

@@ -102,7 +102,7 @@ class Scope:
         """Note what an op without effects defines; False if it is not one of those."""
         name = op.name
         if name in BINARY or name in DEFINING:
-            if all(v in self.known for v in op.operands) or name == "uniform.def_immutable_mapping":
+            if name == "uniform.def_immutable_mapping" or all(v in self.known for v in op.operands):
                 rule = DEFINING.get(name)
                 found = rule(self, op) if rule else BINARY[name](*(self.known[v] for v in op.operands))
                 if found is not None:
@@ -173,21 +173,25 @@ def _query(scope: Scope, op: Any) -> Any:
 
 
 def _view(scope: Scope, op: Any) -> View:
-    kind = op.result.type
-    layout = op.layout_map.data
-    rank = layout.num_dims
-    zero = [0] * rank
-    base = layout.eval(zero, [])[0]
-    strides = tuple(layout.eval([int(d == k) for d in range(rank)], [])[0] - base for k in range(rank))
-    dtype = str(kind.get_element_type())
-    shape = tuple(None if e < 0 else int(e) for e in kind.get_shape())
+    base, *what = scope.asked(op, _viewed)
     memory = scope[op.unit]
     if memory.kind not in ("hbm", "lx") and "." not in memory.kind:
         # a register file named by itself is the one of whoever uses it
         memory = Handle(f"{scope.me.kind}.{memory.kind}", scope.me.core, scope.me.corelet)
+    return View(memory, scope[op.start] + base, *what)
+
+
+def _viewed(op: Any) -> tuple[int, tuple[int, ...], tuple[int | None, ...], str, int, str]:
+    """(elements from the start to the first one, strides, shape, type, itemsize, buffer) of a view."""
+    kind = op.result.type
+    layout = op.layout_map.data
+    rank = layout.num_dims
+    base = layout.eval([0] * rank, [])[0]
+    strides = tuple(layout.eval([int(d == k) for d in range(rank)], [])[0] - base for k in range(rank))
+    dtype = str(kind.get_element_type())
+    shape = tuple(None if e < 0 else int(e) for e in kind.get_shape())
     name = op.attributes.get("headrace.buffer")
-    buffer = "" if name is None else name.data
-    return View(memory, scope[op.start] + base, strides, shape, dtype, itemsize(dtype), buffer)
+    return base, strides, shape, dtype, itemsize(dtype), "" if name is None else name.data
 
 
 def _cast(scope: Scope, op: Any) -> Any:
