@@ -27,13 +27,14 @@ _FAR = 1 << 60
 
 
 def solve(
-    buffers: Sequence[Lifetime], capacity: int, align: int = 128, nodes: int = 1_000_000
+    buffers: Sequence[Lifetime], capacity: int, align: int = 128, nodes: int = 1_000_000, work: float = 0.0
 ) -> dict[str, int] | None:
     """Byte addresses by name such that buffers alive together are disjoint and end at `capacity` or below.
 
     Addresses are multiples of `align`. Four orders are tried in rounds (by the most bytes alive together, the
-    width and the area of a lifetime), `nodes` search nodes in all. None if there is no packing, or if none
-    was found within them. Deterministic.
+    width and the area of a lifetime), `nodes` search nodes in all; where they run out, constraints are
+    solved for the deterministic time `work` (`cpsat.solve`). None if there is no packing, or if none was
+    found by either. Deterministic.
     """
     if not buffers:
         return {}
@@ -57,6 +58,10 @@ def solve(
                 return None
             left -= min(share, left)
         share *= 4
+    if work > 0:
+        from headrace.schedule import cpsat  # OR-Tools, needed only here
+
+        return cpsat.solve(named, capacity, align, work)
     return None
 
 

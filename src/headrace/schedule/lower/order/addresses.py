@@ -18,7 +18,10 @@ from headrace.schedule.units import units
 Touches = dict[Buffer, list[Access]]
 
 SEARCH_NODES = 50_000
-"""Nodes of the exact packing, tried when no fixed order fits: at most some seconds."""
+"""Nodes of the exact packing, tried when no fixed order fits: at most a second."""
+
+SOLVER_WORK = 0.1
+"""Deterministic time of the constraint solver, tried when those nodes run out: about a second."""
 
 
 def assign(function: Function, device: Device) -> dict[str, int]:
@@ -32,7 +35,7 @@ def assign(function: Function, device: Device) -> dict[str, int]:
     if not memory.reserved and live_peak(lifetimes, memory.align_bytes) <= memory.size_bytes:
         from headrace.schedule.packing import solve  # numba, needed only here
 
-        placed = solve(lifetimes, memory.size_bytes, memory.align_bytes, SEARCH_NODES)
+        placed = solve(lifetimes, memory.size_bytes, memory.align_bytes, SEARCH_NODES, SOLVER_WORK)
         if placed is not None:
             return placed
     total = sum(life.bytes for life in lifetimes)
