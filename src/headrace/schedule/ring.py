@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from headrace.arch.device import Device, Ring
+from headrace.arch.exchange import circle_cycles
 from headrace.arch.routes import vector_unit
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import Compute, CoreClass, Loop, Scalar, Statement
@@ -199,10 +200,6 @@ def message_cycles(
 ) -> float:
     """Return the cycles a unit waits for the messages of a Compute, 0 if it sends none; on the corelet that
     works `alone`.
-
-    A message needs its time on the wire and a latency a hop; the longest way of a cycle lies once on the way
-    of every value. A queue that is full lets the next message go only when one has arrived, so that a long
-    way carries no more than the queue holds in the time it takes.
     """
     entry = ring_entry(compute)
     if entry is None:
@@ -212,11 +209,6 @@ def message_cycles(
         ring = device.find_ring(kind, kind, corelet)
         if ring is None or alone not in (None, corelet):
             continue
-        rate = min((x.bandwidth for x in (ring.inject, ring.eject) if x.bandwidth), default=1 << 30)
-        ends = ring.inject.latency_cycles + ring.eject.latency_cycles + size / rate
-        ways = sorted(ring.distance(a, b, device.cores)[0] for a, b in pairs)
-        longest = ends + ways[-1] * ring.hops[0].latency_cycles
-        shortest = ends + ways[0] * ring.hops[0].latency_cycles
-        held = longest * size / (ring.inject.capacity_bytes or 1 << 30)
-        found = max(found, longest + (rounds - 1) * shortest, rounds * held)
+        ways = [ring.distance(a, b, device.cores)[0] for a, b in pairs]
+        found = max(found, circle_cycles(ring, ways, rounds, size))
     return found

@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from headrace.arch.exchange import RING_TYPES
 from headrace.ir.text import location
 from headrace.schedule.graph import Axis, Out
 from headrace.schedule.model.bodies.body import Body
 from headrace.schedule.model.state import Future, State
 from headrace.schedule.model.tensors import AnyTensor, whole
 from headrace.schedule.ring import Apart, Pairs
-
-PASSED = ("f16", "bf16", "f32", "i32")
-"""Types of values that pass over a ring."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ def ring_pairs(
     if whole is not None or not state.ring.parting or combiner is None or state.ranges:
         return whole
     everyone = range(prod(state.grid))
-    is_carried = all(dtype in PASSED for _, dtype in future.kinds) and len(everyone) <= state.ring.cores
+    is_carried = all(dtype in RING_TYPES for _, dtype in future.kinds) and len(everyone) <= state.ring.cores
     if not is_carried or len(future.kinds) != 1 or any(t not in routes.group for t in everyone):
         return None
     pairs = _cycles(list(everyone), routes)
@@ -58,7 +56,7 @@ def _among(state: State, delivery: Any, future: Future, routes: Routes, combiner
         return None
     is_even = all(np.ndim(bound) == 0 for bounds in state.ranges.values() for bound in bounds)
     is_alone = prod(state.grid) <= state.ring.cores  # every tile has a core of its own
-    if not is_even or not is_alone or any(dtype not in PASSED for _, dtype in future.kinds):
+    if not is_even or not is_alone or any(dtype not in RING_TYPES for _, dtype in future.kinds):
         return None
     if any(t not in routes.group or t not in routes.sources for t in tiles):
         return None
@@ -112,4 +110,6 @@ def passed(state: State, op: Any, future: Future, role: int, name: str) -> AnyTe
     found = body.apply(name, [body.read(own, walk, dtype)], dtype, future.pairs, where)
     value = state.value(shape, dtype, where)
     state.compute(body, [Out(value, walk, found)], where, op.name)
+    if isinstance(future.pairs, Apart) and sum(n > 1 for n in shape) > 1:
+        value = _copied(state, value, shape, dtype, op)  # messages are rows; it may be stored as a box
     return whole(value, shape, dtype)
