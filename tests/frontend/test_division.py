@@ -71,6 +71,20 @@ def test_uneven_tiles_do_not_make_others_read_what_they_share_twice() -> None:
     assert cycles(literal).simulated * 1.3 < cycles(literal, Division({"g1": 17, "g2": 96})).simulated
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_long_depth_is_divided_where_results_are_few(dtype: str) -> None:
+    literal = product(1, 4, 16384, 64, dtype, False)
+    shared = cycles(literal)
+    assert shared.simulated < 1.2 * shared.bound
+    assert shared.simulated * 1.7 < cycles(literal, Division({"g1": 1, "g2": 8})).simulated
+
+
+def test_results_that_all_have_are_stored_as_a_box() -> None:
+    """Messages between cores are rows, what is stored of them are 16 of 64 columns."""
+    found = cycles(product(1, 4, 2048, 64, "float32", False), Division({"g3": 256, "g2": 16}, "g3"))
+    assert found.bound <= found.simulated
+
+
 @pytest.mark.parametrize(
     ("shape", "sizes"),
     [

@@ -73,7 +73,7 @@ def run(
     if file.suffix == ".py":
         from headrace.cli.script import run_script
 
-        return run_script(file, find_device(device or "spyre", arch), as_json)
+        return run_script(file, find_device(device or "spyre", arch), as_json, names(without))
     arrays = {**read_arrays(inputs), **scalars(arg)} if inputs else None
     values = scalars(arg)
     if engine == "reference":

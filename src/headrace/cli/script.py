@@ -14,11 +14,14 @@ from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
 
 
-def run_script(file: Path, device: Device, as_json: bool) -> int:
-    """Execute a Python script and print what it compiled and what that cost; with `as_json` its prints go to
-    stderr.
+def run_script(file: Path, device: Device, as_json: bool, without: tuple[str, ...] = ()) -> int:
+    """Execute a Python script and print what it compiled, `without` some optimisations, and what that cost;
+    with `as_json` its prints go to stderr.
     """
-    data = script_summary(recorded(file, device, as_json))
+    from headrace.frontend.session import hints
+
+    with hints(without=without):
+        data = script_summary(recorded(file, device, as_json))
     if as_json:
         print(json.dumps(data))
     else:

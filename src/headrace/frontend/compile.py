@@ -20,11 +20,13 @@ def loop_program_to_ktir(
     """The KTIR of a loop program for a device; Unsupported (a HeadraceError) when it has no native form.
 
     `wraps_negative`: indices may be negative and then count from the end (an embedding's never are). The hint
-    "cores" limits how many cores share the work.
+    "cores" limits how many cores share the work; with "division" left out, no two of them share a result.
     """
     program = read_program(literal)
     shared = group(program)
-    cores = min(literal.get("hints", {}).get("cores", device.cores), device.cores)
+    hints = literal.get("hints", {})
+    cores = min(hints.get("cores", device.cores), device.cores)
+    is_sharing = not {"division", "decide.division"} & {*hints.get("without", ())}
     used = replace(device, cores=cores)
-    division = divide_chain(program, shared, used) or divide(program, shared, used)
+    division = divide_chain(program, shared, used) or divide(program, shared, used, is_sharing)
     return write_kernel(program, shared, division, wraps_negative)

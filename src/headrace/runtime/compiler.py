@@ -20,6 +20,9 @@ from headrace.runtime.cache import content_key, keep, known
 from headrace.runtime.kernel import Kernel
 from headrace.runtime.program import Program
 
+DECISIONS = ("division",)
+"""Optimisations of the front-end: reductions divided over cores that combine their results."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -65,13 +68,17 @@ def _compiled(kernel: Kernel, device: Device, options: Options) -> Program:
 
 
 def _require_known(without: tuple[str, ...]) -> None:
-    """HeadraceError for a name that no optimisation has; a `schedule.` in front changes nothing."""
+    """HeadraceError for a name that no optimisation has, of the scheduler (`schedule.` may stand in front) or
+    of the front-end (`decide.`), whose decisions a kernel has in it already.
+    """
     from headrace.schedule.search import OPTIMISATIONS
 
+    rooms = {"": (*OPTIMISATIONS, *DECISIONS), "schedule": OPTIMISATIONS, "decide": DECISIONS}
     for name in without:
-        if name.removeprefix("schedule.") not in OPTIMISATIONS:
+        room, _, own = name.rpartition(".")
+        if own not in rooms.get(room, ()):
             raise HeadraceError(
-                f"--without {name}: no such optimisation", hint=f"names are {', '.join(OPTIMISATIONS)}"
+                f"--without {name}: no such optimisation", hint=f"names are {', '.join(rooms[''])}"
             )
 
 
@@ -81,7 +88,7 @@ def _from_ktir(kernel: Kernel, device: Device, options: Options) -> Program:
 
     _require_scalars(kernel.arguments, options.scalars)
     plan = Plan.from_json(json.dumps(options.plan)) if options.plan is not None else None
-    without = frozenset(options.without)
+    without = frozenset(name.removeprefix("schedule.") for name in options.without)
     simulate = partial(_cycles, device=device, scalars=options.scalars)
     request = Request(options.scalars, kernel.function, without, options.effort, plan, simulate)
     compiled = compile_module(kernel.module, device, request)

@@ -1,33 +1,52 @@
-"""How a kernel's iteration space is cut over the cores: one or two dims, by predicted cycles."""
+"""How a kernel's iteration space is cut over the cores: one or two dims, by predicted cycles. One of them may
+be a dim that reductions run over.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from headrace.arch.cost import ddr_cycles
 from headrace.arch.device import Device
 from headrace.arch.routes import loaders, storers, unicast_rate
+from headrace.frontend.decide.meetings import meeting_cycles, meetings
 from headrace.frontend.decide.products import products
 from headrace.frontend.lower.dims import Group
 from headrace.frontend.lower.kernel import Division, pairs, splittable
 from headrace.frontend.lower.program import LoopProgram
 from headrace.frontend.lower.scan import Access
 
+WORTHWHILE = 0.95
+"""Tiles share a dim if that is predicted to take less than so much of the time without (a)."""
 
-def divide(program: LoopProgram, group: Group, device: Device) -> Division:
-    """The division with the fewest predicted cycles; ties go to fewer tiles, then to outer dims."""
+
+def divide(program: LoopProgram, group: Group, device: Device, is_sharing: bool = True) -> Division:
+    """The division with the fewest predicted cycles; ties go to fewer tiles, then to outer dims.
+
+    `is_sharing`: tiles may share a dim that reductions run over.
+    """
     free = splittable(program, group)
-    best: tuple[float, int, int] | None = None
-    chosen = Division({})
+
+    def price(numbered: tuple[int, Division]) -> tuple[float, int, int]:
+        order, division = numbered
+        cycles = _cycles(program, group, division, device) + meeting_cycles(program, group, division, device)
+        return cycles, math.prod(division.grid(group.extents)), order
+
+    alone = min(_apart(free, group.extents, device.cores), key=price)
+    if is_sharing:
+        found = ((0, division) for division in meetings(program, group, free, device))
+        shared = min(found, key=price, default=None)
+        if shared is not None and price(shared)[0] < WORTHWHILE * price(alone)[0]:
+            return shared[1]
+    return alone[1]
+
+
+def _apart(free: Sequence[str], extents: Mapping[str, int], cores: int) -> Iterator[tuple[int, Division]]:
+    """The divisions whose tiles have nothing to do with each other, by the order of their dims."""
     for order, dims in enumerate(pairs(free)):
-        for sizes in _candidates(dims, group.extents, device.cores):
-            division = Division(dict(zip(dims, sizes, strict=True)))
-            tiles = math.prod(division.grid(group.extents))
-            key = (_cycles(program, group, division, device), tiles, order)
-            if best is None or key < best:
-                best, chosen = key, division
-    return chosen
+        for sizes in _candidates(dims, extents, cores):
+            yield order, Division(dict(zip(dims, sizes, strict=True)))
 
 
 def _candidates(dims: tuple[str, ...], extents: Mapping[str, int], cores: int) -> list[tuple[int, ...]]:
@@ -68,7 +87,7 @@ def _cycles(program: LoopProgram, group: Group, division: Division, device: Devi
 
 def _readers(access: Access, group: Group, division: Division) -> int:
     """How often memory is read for what cores share: full and last tiles are programs that read apart."""
-    uneven = [d for d, size in division.sizes.items() if group.extents[d] % size]
+    uneven = [d for d, size in division.sizes.items() if group.extents[d] % size and d != division.met]
     return 1 << sum(d not in access.index.variables for d in uneven)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from headrace.frontend.lower.computed import is_computed
 from headrace.frontend.lower.dims import Group
+from headrace.frontend.lower.meeting import Meeting
 from headrace.frontend.lower.nest import Nest
 from headrace.frontend.lower.program import LoopProgram, Unsupported
 from headrace.frontend.lower.quasi import Quasi
@@ -26,13 +27,27 @@ GRID_DIMS = 3
 
 @dataclass(frozen=True)
 class Division:
-    """Split dims with the size of a tile along each (the last tile of a dim takes what is left)."""
+    """Split dims with the size of a tile along each (the last tile of a dim takes what is left).
+
+    `met` is a split dim, the first of them, that reductions run over: its tiles are all full, combine their
+    results, and compute what is left each.
+    """
 
     sizes: Mapping[str, int]
+    met: str | None = None
 
     def grid(self, extents: Mapping[str, int]) -> tuple[int, ...]:
         """Tiles along every split dim; (1,) when nothing is split."""
-        return tuple(-(-extents[d] // size) for d, size in self.sizes.items()) or (1,)
+        return tuple(self.tiles(d, extents) for d in self.sizes) or (1,)
+
+    def tiles(self, dim: str, extents: Mapping[str, int]) -> int:
+        """Tiles along a split dim."""
+        size = self.sizes[dim]
+        return extents[dim] // size if dim == self.met else -(-extents[dim] // size)
+
+    def left(self, extents: Mapping[str, int]) -> int:
+        """What the tiles along the dim they share leave of it."""
+        return extents[self.met] % self.sizes[self.met] if self.met is not None else 0
 
 
 @dataclass(frozen=True)
@@ -87,13 +102,23 @@ def write_kernel(
         dim: writer.let(f"arith.muli {tile}, {writer.index(size)} : index", "base")
         for tile, (dim, size) in zip(tiles, division.sizes.items(), strict=False)
     }
-    views = Views(program, group)
+    shared = Shared(writer, program, group, Views(program, group), scratches, wraps_negative)
+    split, known = list(zip(tiles, division.sizes.items(), strict=False)), dict[str, int]()
+    is_first = ""
+    if division.met is not None:
+        (tile, (dim, size)), *split = split
+        known = {dim: size}
+        is_first = writer.let(f"arith.cmpi eq, {tile}, {writer.index(0)} : index", "first")
 
-    def variant(sizes: Mapping[str, int]) -> None:
-        part = Part({d: bases[d] for d in sizes}, sizes)
-        _Kernel(writer, program, group, views, part, scratches, wraps_negative).run()
+    def variant(sizes: dict[str, int]) -> None:
+        part, meeting, rest = Part(bases, sizes), _meeting(division, extents, sizes, is_first), None
+        if meeting is not None and (left := division.left(extents)):
+            start = writer.index(extents[meeting.dim] - left)
+            over = Part(bases | {meeting.dim: start}, sizes | {meeting.dim: left})
+            rest = Kernel(shared, over, meeting)
+        Kernel(shared, part, meeting, rest).run()
 
-    _variants(writer, list(zip(tiles, division.sizes.items(), strict=False)), extents, {}, variant)
+    _variants(writer, split, extents, known, variant)
     names = [name for name, _, _ in program.args] + [scratch.name for scratch in scratches.all]
     text = writer.function(program.name, names, grid)
     return KernelText(text, tuple(names), scratches.all, grid)
@@ -136,29 +161,63 @@ def _variants(
     writer.op("}")
 
 
-class _Kernel:
-    """One code copy: what its nests share (tensors loaded, stored and hoisted so far)."""
+def _meeting(
+    division: Division, extents: Mapping[str, int], sizes: Mapping[str, int], is_first: str
+) -> Meeting | None:
+    """Where the tiles of these sizes combine results; of a dim that does not divide, full and last tiles
+    are groups apart.
+    """
+    dim = division.met
+    if dim is None:
+        return None
+    others = [d for d in division.sizes if d != dim]
+    uneven = [d for d in others if extents[d] % division.sizes[d]]
+    if uneven and len(others) > 1:
+        raise Unsupported("uneven tiles along several dims beside one that they share")
+    count = math.prod(division.tiles(d, extents) for d in others)
+    first, last = 0, count - 1
+    if uneven:
+        is_full = sizes[uneven[0]] == division.sizes[uneven[0]]
+        first, last = (0, count - 2) if is_full else (count - 1, count - 1)
+    return Meeting(dim, division.tiles(dim, extents), first, last, is_first)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What all code copies of a kernel have in common."""
+
+    writer: Writer
+    program: LoopProgram
+    group: Group
+    views: Views
+    scratches: Scratches
+    wraps_negative: bool
+
+
+class Kernel:
+    """One code copy: what its nests share (tensors loaded, stored and hoisted so far).
+
+    `meeting` is where tiles combine what they have of a dim they share, `rest` the copy over what is left of
+    it.
+    """
 
     def __init__(
-        self,
-        writer: Writer,
-        program: LoopProgram,
-        group: Group,
-        views: Views,
-        part: Part,
-        scratches: Scratches,
-        wraps_negative: bool,
+        self, shared: Shared, part: Part, meeting: Meeting | None = None, rest: Kernel | None = None
     ) -> None:
-        self.writer, self.program, self.group, self.views, self.part = writer, program, group, views, part
-        self.wraps_negative = wraps_negative
+        self.writer, self.program, self.group = shared.writer, shared.program, shared.group
+        self.views, self.scratches, self.wraps_negative = (
+            shared.views,
+            shared.scratches,
+            shared.wraps_negative,
+        )
+        self.part, self.meeting, self.rest = part, meeting, rest
         self.loads: dict[Any, Operand] = {}
         self.hoisted: dict[Any, Any] = {}
         self.structures: dict[Any, int] = {}
         self.forwarded: dict[str, tuple[Operand, Quasi]] = {}
         self.epochs: dict[str, int] = {}
-        self.scratches = scratches
         self.indices: dict[str, str] = {}
-        self.has_product = has_product(program)
+        self.has_product = has_product(shared.program)
 
     def run(self) -> None:
         """Write every nest."""

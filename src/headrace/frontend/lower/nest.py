@@ -7,28 +7,35 @@ from functools import cached_property
 from typing import Any
 
 from headrace.frontend.lower.computed import ONE, computed_tile, is_computed
+from headrace.frontend.lower.meeting import joined
 from headrace.frontend.lower.program import Statement, Unsupported, statements
 from headrace.frontend.lower.quasi import Quasi
 from headrace.frontend.lower.reductions import write_reduction
 from headrace.frontend.lower.scalars import Typed
 from headrace.frontend.lower.scan import Scan
-from headrace.frontend.lower.tiles import box_tile, gather_tile, load_tile, store_tile
+from headrace.frontend.lower.tiles import Tile, box_tile, gather_tile, load_tile, store_tile
 from headrace.frontend.lower.values import Body, Combiner, Operand, write_generic
 
 
 class Nest:
-    """A nest being written into a kernel (`kernel` is the KernelText it belongs to)."""
+    """A nest being written into a kernel (`kernel` is the KernelText it belongs to).
 
-    def __init__(self, kernel: Any, scan: Scan, body: Sequence[Statement]) -> None:
-        self.kernel, self.scan, self.body = kernel, scan, body
-        self.results: dict[str, Operand] = {}
-        self._definitions: dict[str, Statement] = {}
+    Where tiles share a dim of it, `rest` is the same nest over what their parts leave of the dim, which knows
+    this one as `main`; both have the same results, which have no part in the dim.
+    """
+
+    def __init__(self, kernel: Any, scan: Scan, body: Sequence[Statement], main: Nest | None = None) -> None:
+        self.kernel, self.scan, self.body, self.main = kernel, scan, body, main
+        self.results: dict[str, Operand] = {} if main is None else main.results
+        self._definitions: dict[str, Statement] = {} if main is None else main._definitions
         self._dependences: dict[str, frozenset[str]] = {}
         self._structures: dict[str, int] = {}
         for statement in statements(list(body)):
             for name in statement[0] if isinstance(statement[0], tuple) else (statement[0],):
                 if name is not None:
                     self._definitions[name] = statement
+        has_rest = kernel.rest is not None and kernel.meeting.dim in scan.dims
+        self.rest = Nest(kernel.rest, scan, body, self) if has_rest else None
 
     def run(self) -> None:
         """Write the nest."""
@@ -128,6 +135,8 @@ class Nest:
     def load(self, statement: Statement) -> Operand:
         """The tensor a load reads."""
         access = self.scan.access(statement)
+        if self.main is not None and self.kernel.meeting.dim not in access.index.variables:
+            return self.main.load(statement)
         access_key = (access.buffer, access.index, tuple(sorted(access.box.items())))
         is_indirect = any(v not in self.kernel.group.extents for v in access.index.variables)
         key = (*access_key, self.kernel.epochs.get(access.buffer, 0), self.scan.number if is_indirect else -1)
@@ -172,6 +181,8 @@ class Nest:
 
     def hoist(self, name: str, dims: tuple[str, ...]) -> Operand:
         """The tensor of a value over fewer dims, shared by equal values of the kernel."""
+        if self.main is not None and self.kernel.meeting.dim not in dims:
+            return self.main.hoist(name, dims)
         key = (self.structure(name), dims)
         if key not in self.kernel.hoisted:
             body = Body(self, dims, root=name)
@@ -237,9 +248,22 @@ class Nest:
             found = body.code.cast(body.take(terms), found[1])
         return write_generic(self.kernel.writer, body, [found], dims, reduced, self.size, combiner)[0]
 
+    def fold(self, value: Any, reduced: Sequence[str], combiner: Combiner) -> Operand:
+        """The fold of a value over all of `reduced`, by all tiles that have a part of them."""
+        own = self.generic(value, self.kept, reduced, combiner)
+        meeting, writer = self.kernel.meeting, self.kernel.writer
+        if meeting is None or meeting.dim not in reduced:
+            return own
+        total: Operand = meeting.combined(writer, own, combiner)
+        if self.rest is None:
+            return total
+        return joined(writer, total, self.rest.generic(value, self.kept, reduced, combiner), combiner)
+
     def _store(self, statement: Statement) -> None:
         buffer, value = statement[2], statement[4]
         access = self.scan.access(statement)
+        if self.rest is not None and self.kernel.meeting.dim in access.index.variables:
+            self.rest._store(statement)
         if statement[1] == "store" and statement[5] is not None:
             raise Unsupported(f"a store of mode {statement[5]}")
         if access.box or access.left:
@@ -252,7 +276,7 @@ class Nest:
             dims = tuple(d for d in self.kept if access.index.coefficient(d))
             if len(dims) != len(self.kept):
                 raise Unsupported(f"a temporary {buffer} that does not have every dim of its nest")
-            kernel.forwarded[buffer] = (self._typed(value, dims, dtype), access.index)
+            self._forward(buffer, self._typed(value, dims, dtype), access.index)
             return
         if not access.index.is_affine:
             tile = computed_tile(kernel, self, access)
@@ -262,13 +286,29 @@ class Nest:
         if set(self.kept) - set(dims):
             raise Unsupported(f"a store to {buffer} that several iterations write")
         operand = self._typed(value, dims, dtype)
-        store_tile(kernel, operand, tile)
+        self._store_once(operand, tile, access.index)
         kernel.epochs[buffer] = kernel.epochs.get(buffer, 0) + 1
         self._structures.clear()  # a load after the store reads something else
         if is_indirect:
             kernel.forwarded.pop(buffer, None)
         else:
-            kernel.forwarded[buffer] = (operand, access.index)
+            self._forward(buffer, operand, access.index)
+
+    def _forward(self, buffer: str, operand: Operand, index: Quasi) -> None:
+        """Lets later loads of a buffer read the tensor stored to it."""
+        self.kernel.forwarded[buffer] = (operand, index)
+        if self.kernel.rest is not None and self.kernel.meeting.dim not in index.variables:
+            self.kernel.rest.forwarded[buffer] = (operand, index)
+
+    def _store_once(self, operand: Operand, tile: Tile, index: Quasi) -> None:
+        """Stores a tile's own part of a shared dim, and on the first tile of its group what all have."""
+        meeting, writer = self.kernel.meeting, self.kernel.writer
+        is_own = meeting is None or meeting.dim in index.variables and self.main is None
+        if not is_own:
+            writer.op(f"scf.if {meeting.is_first} {{")
+        store_tile(self.kernel, operand, tile)
+        if not is_own:
+            writer.op("}")
 
     def _typed(self, value: Any, dims: tuple[str, ...], dtype: str) -> Operand:
         """The tensor of a value over dims in its stored type; a reduction's own result where it is that

@@ -29,8 +29,7 @@ def write_reduction(nest: Any, statement: Statement) -> None:
     if dtype not in TYPES:
         raise Unsupported(f"a reduction of {dtype}")
     combiner = combiner_of(kind, computed(TYPES[dtype]))
-    found = nest.generic(value, nest.kept, reduced, combiner)
-    nest.results[result] = found
+    nest.results[result] = nest.fold(value, reduced, combiner)
 
 
 def combiner_of(kind: str, dtype: str) -> Combiner:
@@ -67,29 +66,36 @@ def _binary(op: str, initial: str, dtype: str) -> Combiner:
     def fold(code: Code, accumulator: Typed, value: Typed) -> Typed:
         return code.binary(op, accumulator, code.cast(value, dtype))
 
-    return Combiner(fold, initial, dtype)
+    return Combiner(fold, initial, dtype, op)
 
 
 def _place(nest: Any, result: str, kind: str, value: Any, reduced: tuple[str, ...]) -> Operand:
     """The row-major number of the first extreme element (a NaN is one), as i64: the extreme, then the least
-    number of an element equal to it.
+    number of an element equal to it. Numbers that fit are compared as i32, of which a vector holds more.
     """
     value, number = value if isinstance(value, tuple | list) else (value, None)
+    is_short = number is None and math.prod(nest.scan.extents[d] for d in reduced) < 2**31
+    whole, width = ("int32", "i32") if is_short else ("int64", "i64")
     dtype = nest.type_of(value)
     extreme = f"{result}.extreme"
-    nest.results[extreme] = nest.generic(value, nest.kept, reduced, combiner_of(kind, dtype))
+    nest.results[extreme] = nest.fold(value, reduced, combiner_of(kind, dtype))
     nest.define(extreme, "reduction", dtype, dtype, kind, value)
     is_found = nest.define(f"{result}.equal", "eq", value, extreme)
     if is_float(dtype):
         is_nan = nest.define(f"{result}.nan", "isnan", value)
         is_found = nest.define(f"{result}.found", "logical_or", is_found, is_nan)
     if number is None:
-        number = nest.define(f"{result}.number", "index_expr", "", "int64")
+        number = nest.define(f"{result}.number", "index_expr", "", whole)
         nest.scan.values[number] = nest.scan.number_of_reduced
-    last = nest.define(f"{result}.last", "constant", HIGHEST["i64"], "int64")
+    last = nest.define(f"{result}.last", "constant", HIGHEST[width], whole)
     chosen = nest.define(f"{result}.chosen", "where", is_found, number, last)
-    found: Operand = nest.generic(chosen, nest.kept, reduced, combiner_of("min", "i64"))
-    return found
+    found: Operand = nest.fold(chosen, reduced, combiner_of("min", width))
+    if not is_short:
+        return found
+    least = nest.define(f"{result}.least", "reduction", whole, whole, "min", chosen)
+    nest.results[least] = found
+    wide: Operand = nest.generic(least, nest.kept, dtype="i64")
+    return wide
 
 
 def _welford(nest: Any, results: tuple[str, str, str], value: str, reduced: tuple[str, ...]) -> None:
@@ -97,16 +103,16 @@ def _welford(nest: Any, results: tuple[str, str, str], value: str, reduced: tupl
     kernel.
     """
     mean, deviation, weight = results
-    count = math.prod(nest.size(d) for d in reduced)
+    count = math.prod(nest.scan.extents[d] for d in reduced)
     key = ("welford", nest.structure(value), nest.kept, reduced)
     if key not in nest.kernel.hoisted:
         add = combiner_of("sum", "f32")
-        middle = divided(nest.kernel.writer, nest.generic(value, nest.kept, reduced, add), count)
+        middle = divided(nest.kernel.writer, nest.fold(value, reduced, add), count)
         nest.define(f"{mean}.mean", "reduction", "float32", "float32", "sum", value)
         nest.results[f"{mean}.mean"] = middle
         centred = nest.define(f"{mean}.centred", "sub", value, f"{mean}.mean")
         square = nest.define(f"{mean}.square", "square", centred)
-        nest.kernel.hoisted[key] = (middle, nest.generic(square, nest.kept, reduced, add))
+        nest.kernel.hoisted[key] = (middle, nest.fold(square, reduced, add))
     found: tuple[Operand, Operand] = nest.kernel.hoisted[key]
     nest.results[mean], nest.results[deviation] = found
     nest.define(weight, "constant", float(count), "float32")

@@ -36,6 +36,7 @@ class Combiner:
     fold: Callable[[Code, Typed, Typed], Typed]
     initial: str
     dtype: str
+    op: str
 
 
 @dataclass
