@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from headrace.schedule.graph import Carried, Compute, CoreClass, Handover, Loop, Store
 from headrace.schedule.phases.absorb import Known, absorbed, without_dead
 from headrace.schedule.phases.ahead import ahead
+from headrace.schedule.phases.boxed import boxed
 from headrace.schedule.phases.cover import covered
 from headrace.schedule.phases.cuts import in_strips
 from headrace.schedule.phases.fuse import Group
@@ -70,10 +71,11 @@ def outline(
         block = in_strips(block, names, strips)
     if holding:
         block = held(block, names, holding)
-    ranges = _ranges(block)
     passed = frozenset(
         o.value for s in graph_class.body if isinstance(s, Compute) and apart_entry(s) for o in s.outs
     )
+    block = boxed(block, names, passed)
+    ranges = _ranges(block)
     scope = Scope(names, ranges, passed, apart=apart | names.apart | passed)
     items, found = grouped(block, scope, reduction_kind, fusing)
     stores = {value: tuple(each) for value, each in found.items()}

@@ -110,6 +110,4 @@ def passed(state: State, op: Any, future: Future, role: int, name: str) -> AnyTe
     found = body.apply(name, [body.read(own, walk, dtype)], dtype, future.pairs, where)
     value = state.value(shape, dtype, where)
     state.compute(body, [Out(value, walk, found)], where, op.name)
-    if isinstance(future.pairs, Apart) and sum(n > 1 for n in shape) > 1:
-        value = _copied(state, value, shape, dtype, op)  # messages are rows; it may be stored as a box
     return whole(value, shape, dtype)
