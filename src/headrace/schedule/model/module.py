@@ -26,6 +26,7 @@ from headrace.schedule.model.tidy.cleanup import (
     share,
     simplify_reshapes,
 )
+from headrace.schedule.model.tidy.conditions import conditions_inside
 from headrace.schedule.model.tidy.contraction import recognise_all
 from headrace.schedule.model.tidy.dims import unify
 from headrace.schedule.model.tidy.factoring import factored
@@ -130,6 +131,7 @@ def _cleaned(state: State) -> tuple[Statement, ...]:
         body = number_inits(body)
         body = simplify_reshapes(body, state.values)
         body = look_through(share(body, state.values), state.values)
+        body = conditions_inside(body, state.values)
         body = drop_dead(body, ())
     return body
 
