@@ -11,7 +11,7 @@ from headrace.arch.presets import device
 from headrace.runtime.program import Program
 from tests.differential.test_kernels import compare
 from tests.differential.test_loops import flash_attention
-from tests.schedule.online_kernels import Online, kernel
+from tests.schedule.online_kernels import Causal, Online, causal, kernel
 from tests.schedule.test_model_online import MANY_BLOCKS, ONE_BLOCK
 
 
@@ -79,3 +79,16 @@ def test_a_plan_says_whether_blocks_stay_and_is_replayed() -> None:
     for program in (joined, apart):
         again = loop.compile("spyre", plan=json.loads(json.dumps(program.plan)))
         assert again.dfir == program.dfir
+
+
+@pytest.mark.parametrize("way", ["all", "own", "rows", "halves"])
+@pytest.mark.parametrize("chosen", ["spyre", "tiny"])
+def test_causal_blocks_run(way: str, chosen: str) -> None:
+    compare(causal(Causal(way)), chosen, is_checked=True)
+
+
+@pytest.mark.parametrize("way", ["all", "own", "rows"])
+def test_causal_blocks_take_as_long_as_whole_rows(way: str) -> None:
+    loop, rows = (causal(Causal(each, 8, 512, 64, 4, 32, 64)) for each in (way, "whole"))
+    whole = timed_cycles(rows.compile("spyre"))
+    assert abs(timed_cycles(loop.compile("spyre")) - whole) <= 0.05 * whole

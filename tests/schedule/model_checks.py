@@ -15,6 +15,7 @@ from headrace.numbers.dtypes import is_float, itemsize, numpy_dtype, precision_b
 from headrace.numbers.memory import Memory
 from headrace.schedule.graph import Compute, Load, Loop, Statement, TileGraph
 from headrace.schedule.model import graph_text, model
+from headrace.schedule.model.state import Blocks
 from headrace.schedule.summation import rounded_between
 from headrace.semantics.plain import interpret
 from tests.schedule import graph_interpreter
@@ -32,11 +33,11 @@ def check(
     device: str = "spyre",
     scalars: Mapping[str, float | int] | None = None,
     seed: int = 0,
-    in_blocks: bool = False,
+    blocks: Blocks = "joined",
 ) -> TileGraph:
     """The TileGraph of a kernel after showing that it computes what the reference does."""
     module = parse(text)
-    graph = model(module, preset(device), scalars, in_blocks=in_blocks)
+    graph = model(module, preset(device), scalars, blocks=blocks)
     args = [a for a in arguments(module, None, scalars) if a.kind == "memory"]
     inputs = {a.name: random_array(a, seed + k) for k, a in enumerate(args)}
     expected = reference(module, args, inputs, scalars or {})

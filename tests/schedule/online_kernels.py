@@ -186,3 +186,89 @@ def kernel(o: Online) -> Kernel:
     if not o.by_two:
         return k.kernel
     return Kernel(k.kernel.text.replace("math.exp ", "math.exp2 "))
+
+
+@dataclass(frozen=True)
+class Causal:
+    """Causal attention of `heads`; a tile owns length/parts queries of one and walks its keys
+
+    - "whole": all at once
+    - "all": in blocks, all of them
+    - "own": in blocks, up to its last query
+    - "rows": as "own" for every `row_block` of its queries
+    - "halves": in blocks without a mask up to its first query, then with a mask
+    """
+
+    way: str
+    heads: int = 2
+    length: int = 24
+    width: int = 8
+    parts: int = 3
+    block: int = 4
+    row_block: int = 4
+    hidden: float = -inf
+    is_updating: bool = False
+    """The result is stored behind the values, in the same buffer."""
+
+
+def causal(o: Causal) -> Kernel:
+    """y = softmax(q kT / sqrt(width), columns beyond the row hidden) v."""
+    rows, total = o.length // o.parts, o.heads * o.length
+    with ktir.kernel("causal", grid=[o.heads * o.parts]) as k:
+        q = k.argument("q", (total, o.width), "f16")
+        keys = k.argument("k", (total + o.block, o.width), "f16")
+        values = k.argument("v", (2 * total + o.block, o.width), "f16")
+        y = values if o.is_updating else k.argument("y", (total, o.width), "f16")
+        part, first = k.tile_id() % o.parts, (k.tile_id() // o.parts) * o.length
+
+        def scores(row, size, at, columns, is_masked):
+            found = (
+                q[first + row : first + row + size, :].load()
+                @ keys[first + at : first + at + columns, :].load().T
+            )
+            found = found * o.width**-0.5
+            if not is_masked:
+                return found
+            mine = (k.arange(size, "i32") + k.number(row, "i32")).reshape(size, 1)
+            theirs = (k.arange(columns, "i32") + k.number(at, "i32")).reshape(1, columns)
+            return ktir.where(mine >= theirs, found, o.hidden)
+
+        def mixed(powers, at, columns):
+            return powers.cast("f16") @ values[first + at : first + at + columns, :].load()
+
+        def attend(row, size, *spans):
+            column = (size, 1)
+            kept = {
+                "top": k.full(column, -1e30, "f32"),
+                "total": k.zeros(column, "f32"),
+                "mix": k.zeros((size, o.width), "f32"),
+            }
+            for low, high, is_masked in spans:
+                with k.loop(low, high, o.block, **kept) as loop:
+                    found = scores(row, size, loop.index, o.block, is_masked)
+                    top = ktir.maximum(loop.top, found.max(axis=1, keepdims=True))
+                    alpha, powers = ktir.exp(loop.top - top), ktir.exp(found - top)
+                    loop.total = loop.total * alpha + powers.sum(axis=1, keepdims=True)
+                    loop.mix = loop.mix * alpha + mixed(powers, loop.index, o.block)
+                    loop.top = top
+                kept = {"top": loop.top, "total": loop.total, "mix": loop.mix}
+            store(row, size, kept["mix"] / kept["total"])
+
+        def store(row, size, result):
+            at = first + row + (total + o.block if o.is_updating else 0)
+            y[at : at + size, :] = result.cast("f16")
+
+        own = part * rows
+        if o.way == "whole":
+            found = scores(own, rows, 0, o.length, True)
+            powers = ktir.exp(found - found.max(axis=1, keepdims=True))
+            store(own, rows, mixed(powers, 0, o.length) / powers.sum(axis=1, keepdims=True))
+        elif o.way == "rows":
+            with k.loop(0, rows, o.row_block) as outer:
+                at = own + outer.index
+                attend(at, o.row_block, (0, at + o.row_block, True))
+        elif o.way == "halves":
+            attend(own, rows, (0, own, False), (own, own + rows, True))
+        else:
+            attend(own, rows, (0, o.length if o.way == "all" else own + rows, True))
+    return k.kernel

@@ -375,7 +375,7 @@ def attention(heads: int, length: int, depth: int, block: int, causal: bool) -> 
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_online_softmax_may_stay_a_loop_with_a_trip_per_core(causal: bool) -> None:
-    graph = check(attention(2, 32, 8, 8, causal), in_blocks=True)
+    graph = check(attention(2, 32, 8, 8, causal), blocks="apart")
     (loop,) = loops(graph)
     assert len(loop.carried) == 3 and not loop.is_parallel
     assert len(graph.classes) == 1

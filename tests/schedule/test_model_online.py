@@ -6,11 +6,12 @@ from math import inf
 
 import pytest
 
+from headrace import ktir
 from headrace.schedule.graph import Loop, TileGraph
 from headrace.schedule.model import graph_text
 from tests.schedule.ktir_texts import Text
 from tests.schedule.model_checks import check, graph_of, loops
-from tests.schedule.online_kernels import Online, kernel
+from tests.schedule.online_kernels import Causal, Online, causal, kernel
 from tests.schedule.test_model_loops import attention
 
 PLAIN = Online()
@@ -87,15 +88,13 @@ def test_blocks_that_are_not_one_block_stay_a_loop(written: Online) -> None:
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_sums_that_begin_with_the_scaled_ones_are_one_block(causal: bool) -> None:
-    """Every tile of a causal kernel sees as many keys as it has blocks below the diagonal."""
     graph = check(attention(2, 32, 8, 8, causal))
     assert graph.has_blocks and _alone(graph)
-    assert len(graph.classes) == (4 if causal else 1)
 
 
 def test_one_kernel_may_keep_its_loops() -> None:
     text = kernel(PLAIN).text
-    assert len(loops(check(text, in_blocks=True))) == 1
+    assert len(loops(check(text, blocks="apart"))) == 1
 
 
 def _squares(peak_axis: int) -> str:
@@ -140,3 +139,60 @@ def test_the_size_of_the_blocks_leaves_no_trace(block: int) -> None:
     """Maxima start from a number, so the first block has no term of its own either."""
     whole, parts = (kernel(SQUARE.but(mask="causal", start=-1e30, block=n)).text for n in (12, block))
     assert graph_text(graph_of(parts)) == graph_text(graph_of(whole))
+
+
+@pytest.mark.parametrize("way", ["all", "own", "rows"])
+def test_causal_blocks_are_one_block_with_a_mask_wherever_a_tile_ends(way: str) -> None:
+    """What lies beyond the last query of a tile or of a block of its queries is hidden, so all are alike."""
+    whole = check(causal(Causal("whole")).text)
+    graph = check(causal(Causal(way)).text)
+    assert graph.has_blocks and _alone(graph) and len(graph.classes) == 1
+    assert [len(c.body) for c in graph.classes] == [len(c.body) for c in whole.classes]
+
+
+@pytest.mark.parametrize("way", ["all", "own", "halves"])
+def test_what_only_a_longer_loop_computes_is_no_work(way: str) -> None:
+    text = causal(Causal(way)).text
+    joined, exact = graph_of(text), check(text, blocks="exact")
+    assert joined.work == exact.work
+    assert len(exact.classes) == (1 if way == "all" else 3)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        Causal("own", hidden=-1e30),  # a hidden score is not known to be far below the others
+        Causal("own", is_updating=True),  # what lies beyond may not be there yet
+        Causal("halves"),  # nothing hides what lies beyond
+    ],
+)
+def test_a_loop_ends_where_its_tile_ends_unless_all_beyond_is_hidden(written: Causal) -> None:
+    graph = check(causal(written).text)
+    assert graph.has_blocks and _alone(graph) and len(graph.classes) == 3
+
+
+def test_a_loop_goes_on_only_as_far_as_there_are_keys() -> None:
+    """Tile 0 begins at key 4 and would go on to key 15."""
+    with ktir.kernel("shifted", grid=[3]) as k:
+        q, keys, y = (k.argument(name, (n, 4), "f32") for name, n in (("q", 12), ("k", 16), ("y", 12)))
+        low = (2 - k.tile_id()) * 2
+        mine = k.tile_id() * 4
+        start = {"top": k.full((4, 1), -1e30, "f32"), "mix": k.zeros((4, 4), "f32")}
+        with k.loop(low, low + k.tile_id() * 4 + 4, 4, **start) as loop:
+            at = loop.index
+            part = keys[at : at + 4, :].load()
+            rows = (k.arange(4, "i32") + k.number(low + mine, "i32")).reshape(4, 1)
+            columns = (k.arange(4, "i32") + k.number(at, "i32")).reshape(1, 4)
+            found = ktir.where(rows >= columns, q[mine : mine + 4, :].load() @ part.T, -inf)
+            top = ktir.maximum(loop.top, found.max(axis=1, keepdims=True))
+            powers = ktir.exp(found - top)
+            loop.mix = loop.mix * ktir.exp(loop.top - top) + powers @ part
+            loop.top = top
+        y[mine : mine + 4, :] = loop.mix
+    text = k.kernel.text
+    assert len(check(text).classes) == 1  # there is more than the tiles read
+    short = (
+        text.replace("<16x4xf32>", "<12x4xf32>").replace("[16, 4]", "[12, 4]").replace("15 - d0", "11 - d0")
+    )
+    graph = check(short)
+    assert graph.has_blocks and len(graph.classes) == 3

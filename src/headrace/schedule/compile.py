@@ -90,7 +90,7 @@ def compile_module(module: Any, device: Device, request: Request) -> Compiled:
         whole = model(module, device, request.scalars, request.function, without, between)
         if not whole.has_blocks or not in_blocks:
             return whole
-        loops = model(module, device, request.scalars, request.function, without, between, in_blocks=True)
+        loops = model(module, device, request.scalars, request.function, without, between, "apart")
         return replace(loops, work=whole.work, has_blocks=True)  # the bound depends on no plan
 
     graph = modelled(between, without, in_blocks)

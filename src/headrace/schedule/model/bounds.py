@@ -22,8 +22,28 @@ class Bounds:
     trip: nm.Const
 
 
+def longest(state: State, op: Operation) -> tuple[Bounds, Num] | None:
+    """The numbers of an scf.for as often as any tile or iteration around it runs it, and its own end; None if
+    all run it equally often, or some never.
+    """
+    low, by, high = _ends(state, op)
+    least, most = nm.bounds(nm.sub(high, low), state.ranges)
+    if nm.same(least, most) and nm.same(most, np.max(most)) or np.any(np.asarray(least) <= 0):
+        return None
+    return Bounds(low, by, int(-(-np.max(most) // by))), high
+
+
 def bounds_of(state: State, op: Operation) -> Bounds:
     """The numbers of an scf.for."""
+    low, by, high = _ends(state, op)
+    span = nm.sub(high, low)
+    if not span.is_constant:
+        raise NotLinear(tuple(span.terms))
+    return Bounds(low, by, nm.tidy(np.maximum(-(-np.asarray(span.const) // by), 0)))
+
+
+def _ends(state: State, op: Operation) -> tuple[Num, int, Num]:
+    """The start, the step and the end of an scf.for."""
     numbers = list(op.operands)[:3]
     if any(isinstance(state.get(v), Tensor) for v in numbers):
         raise Refused(
@@ -41,10 +61,7 @@ def bounds_of(state: State, op: Operation) -> Bounds:
             "the bounds of this unsigned loop are not known to be below 2^63",
             "give it bounds of constants and scalars, or drop the word unsigned",
         )
-    span = nm.sub(high, low)
-    if not span.is_constant:
-        raise NotLinear(tuple(span.terms))
-    return Bounds(low, by, nm.tidy(np.maximum(-(-np.asarray(span.const) // by), 0)))
+    return low, by, high
 
 
 def parted(bounds: Bounds, name: str, flip: Num) -> tuple[Bounds, Bounds] | None:

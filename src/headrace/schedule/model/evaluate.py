@@ -19,7 +19,7 @@ from headrace.schedule.model.branches import if_op
 from headrace.schedule.model.loops import for_op
 from headrace.schedule.model.ops import indirect, intertile, pointwise, shapes, transfers, views
 from headrace.schedule.model.ops.named import linalg_op
-from headrace.schedule.model.state import Binding, Refused, State, Undelivered, Unknown
+from headrace.schedule.model.state import Binding, Blocks, Refused, State, Undelivered, Unknown
 from headrace.schedule.model.tensors import Constant, Integer
 from headrace.schedule.ring import Use
 
@@ -32,13 +32,13 @@ def evaluate(
     coordinates: np.ndarray,
     bindings: Mapping[str, Constant | Integer],
     ring: Use,
-    in_blocks: bool = False,
+    blocks: Blocks = "joined",
 ) -> State:
     """The state after the function ran for the tiles with these grid coordinates (one row a tile).
 
     Split: the tiles do not all do the same.
     """
-    state = State(module, coordinates, grid(function), ring, in_blocks)
+    state = State(module, coordinates, grid(function), ring, blocks)
     block = function.body.block
     for k, argument in enumerate(block.args):
         state.env[argument] = bindings[argument_name(function, k)]

@@ -15,7 +15,7 @@ from headrace.schedule.model.algebra import number as nm
 from headrace.schedule.model.algebra.number import NotLinear, Num
 from headrace.schedule.model.bodies.body import Body, linear
 from headrace.schedule.model.bodies.combiners import identity
-from headrace.schedule.model.bounds import Bounds, bounds_of, parted
+from headrace.schedule.model.bounds import Bounds, bounds_of, longest, parted
 from headrace.schedule.model.dissolve.attempt import dissolved
 from headrace.schedule.model.state import Binding, Refused, Split, State
 from headrace.schedule.model.statements import defined, renamed
@@ -29,6 +29,11 @@ Run = Callable[[State, Block], None]
 def for_op(state: State, op: Operation, run: Run) -> list[Binding]:
     """The results of an scf.for."""
     inits = [state.get(v) for v in list(op.operands)[3:]]
+    if len(inits) > 1 and state.blocks == "joined":
+        found = longest(state, op)
+        if found is not None and (joined := _one_block(state, op, found[0], inits, run, found[1])):
+            state.has_blocks = True
+            return joined
     return run_loop(state, op, bounds_of(state, op), inits, run)
 
 
@@ -38,7 +43,8 @@ def run_loop(state: State, op: Operation, bounds: Bounds, inits: list[Binding], 
     if nm.same(bounds.trip, 0):
         return inits
     if nm.same(bounds.trip, 1):
-        joined = _one_block(state, op, bounds, inits, run) if len(inits) > 1 else None
+        is_one = len(inits) > 1 and state.blocks != "apart"
+        joined = _one_block(state, op, bounds, inits, run) if is_one else None
         return joined or _iterations(state, block, bounds, inits, run)
     mark = _Mark.of(state)
     name = state.fresh(f"{block.args[0].name_hint or 'i'}.")
@@ -63,13 +69,15 @@ def run_loop(state: State, op: Operation, bounds: Bounds, inits: list[Binding], 
 
 
 def _one_block(
-    state: State, op: Operation, bounds: Bounds, inits: list[Binding], run: Run
+    state: State, op: Operation, bounds: Bounds, inits: list[Binding], run: Run, end: Num | None = None
 ) -> list[Binding] | None:
-    """The results of a loop over one block of keys, without what only joins blocks; None if it is no such."""
+    """The results of a loop over blocks of keys as one block; None if it is no such loop. `end`: where it
+    really ends, if these bounds go further.
+    """
     mark, had_blocks = _Mark.of(state), state.has_blocks
     state.has_blocks = False
     try:
-        results = _Symbolic(state, op, bounds, state.fresh("i."), run).results(inits)
+        results = _Symbolic(state, op, bounds, state.fresh("i."), run, end).results(inits)
         if state.has_blocks:
             return results
     except (NotLinear, Refused):
@@ -126,8 +134,11 @@ def _iterations(state: State, block: Block, bounds: Bounds, inits: list[Binding]
 class _Symbolic:
     """One evaluation of a loop body for all its iterations."""
 
-    def __init__(self, state: State, op: Operation, bounds: Bounds, name: str, run: Run) -> None:
+    def __init__(
+        self, state: State, op: Operation, bounds: Bounds, name: str, run: Run, end: Num | None = None
+    ) -> None:
         self.state, self.op, self.bounds, self.name, self.run = state, op, bounds, name, run
+        self.end = end
         self.block = op.regions[0].block
 
     def results(self, inits: Sequence[Binding]) -> list[Binding]:
@@ -243,7 +254,10 @@ class _Symbolic:
             False,
             location(self.op),
         )
-        state.block.extend(self._started(s) if isinstance(s, Loop) else s for s in dissolved(loop, state))
+        state.end = self.end
+        statements = dissolved(loop, state)
+        state.end = None
+        state.block.extend(self._started(s) if isinstance(s, Loop) else s for s in statements)
 
     def _started(self, loop: Loop) -> Loop:
         """The loop with accumulators nobody initialised starting from what their combiner leaves alone."""

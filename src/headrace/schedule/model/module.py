@@ -16,8 +16,8 @@ from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.schedule.graph import Arg, CoreClass, Statement, TileGraph
 from headrace.schedule.model.entry import KernelRun, launch, memory_arguments
 from headrace.schedule.model.evaluate import evaluate
-from headrace.schedule.model.state import Split, State
-from headrace.schedule.model.statements import names
+from headrace.schedule.model.state import Blocks, Split, State
+from headrace.schedule.model.statements import changed, names
 from headrace.schedule.model.tensors import Constant, Integer
 from headrace.schedule.model.tidy.cleanup import (
     drop_dead,
@@ -49,20 +49,20 @@ def model(
     function: str | None = None,
     without: Collection[str] = (),
     between: Collection[str] | None = None,
-    in_blocks: bool = False,
+    blocks: Blocks = "joined",
 ) -> TileGraph:
     """The TileGraph of a function, or of all that a module runs, on the cores of `device`.
 
     `scalars` gives arguments that are no addresses their values, by name without the percent sign; the
     function's `headrace.example` stands in for those not given. With "ring" in `without`, values between
     tiles pass through device memory. What one kernel of a module stores to an argument in `between` (None:
-    any) and the same cores load again in a later one is read where it was computed. `in_blocks`: loops over
-    blocks of keys that carry a running maximum stay loops. HeadraceError carries everything that cannot be
-    scheduled.
+    any) and the same cores load again in a later one is read where it was computed. `blocks`: what
+    becomes of loops over blocks of keys that carry a running maximum. HeadraceError carries everything that
+    cannot be scheduled.
     """
     name, runs = launch(module, function, scalars or {})
     for use in uses(device, without):
-        kernels = [_kernel(module, run, device.cores, use, in_blocks) for run in runs]
+        kernels = [_kernel(module, run, device.cores, use, blocks) for run in runs]
         joined, kept = in_sequence([k.classes for k in kernels], between)
         classes = least = _finished(joined)
         if is_sound(use, joined) and is_sound(use, classes):
@@ -72,7 +72,11 @@ def model(
     scratch = {name: arg for k in kernels for name, arg in k.scratch.items()}
     args = (*memory_arguments(module, function, scalars or {}), *scratch.values())
     has_blocks = any(k.has_blocks for k in kernels)
-    return TileGraph(name, grid(runs[0].kernel), args, classes, work_of(least, scratch), kept, has_blocks)
+    if any(k.goes_on for k in kernels):  # what only a longer loop needs is no work
+        work = model(module, device, scalars, function, without, between, "exact").work
+    else:
+        work = work_of(least, scratch)
+    return TileGraph(name, grid(runs[0].kernel), args, classes, work, kept, has_blocks)
 
 
 @dataclass(frozen=True)
@@ -82,12 +86,18 @@ class _Kernel:
     classes: tuple[CoreClass, ...]
     scratch: Mapping[str, Arg]
     has_blocks: bool
+    goes_on: bool
+    """Whether some loop is as long on all tiles as on the one where it is longest."""
 
 
-def _kernel(module: ModuleOp, run: KernelRun, cores: int, ring: Use, in_blocks: bool) -> _Kernel:
+def _kernel(module: ModuleOp, run: KernelRun, cores: int, ring: Use, blocks: Blocks) -> _Kernel:
     tiles = grid(run.kernel)
     coordinates = np.array([c[::-1] for c in product(*(range(n) for n in reversed(tiles)))], np.int64)
-    pieces = _pieces(module, run.kernel, coordinates, run.bindings, ring, in_blocks)
+    pieces = _pieces(module, run.kernel, coordinates, run.bindings, ring, blocks)
+    further = {arg for s in pieces.values() for arg in s.read_further}
+    if further & {arg for piece in pieces for arg in changed(piece.body)}:
+        pieces = _pieces(module, run.kernel, coordinates, run.bindings, ring, "exact")
+        further.clear()
     lost = missed(list(pieces))
     if lost:
         raise HeadraceError(lost)
@@ -95,7 +105,7 @@ def _kernel(module: ModuleOp, run: KernelRun, cores: int, ring: Use, in_blocks: 
     later.counter = max(s.counter for s in pieces.values())
     scratch = {name: arg for s in pieces.values() for name, arg in s.scratch.items()}
     has_blocks = any(s.has_blocks for s in pieces.values())
-    return _Kernel(core_classes(list(pieces), cores, later), scratch, has_blocks)
+    return _Kernel(core_classes(list(pieces), cores, later), scratch, has_blocks, bool(further))
 
 
 def _pieces(
@@ -104,7 +114,7 @@ def _pieces(
     coordinates: np.ndarray,
     bound: Mapping[str, Constant | Integer],
     ring: Use,
-    in_blocks: bool,
+    blocks: Blocks,
 ) -> dict[Piece, State]:
     """The function evaluated group by group, groups parted wherever their tiles do not do the same."""
     groups = [np.arange(len(coordinates))]
@@ -113,7 +123,7 @@ def _pieces(
     while groups:
         tiles = groups.pop(0)
         try:
-            state = evaluate(module, function, coordinates[tiles], bound, ring, in_blocks)
+            state = evaluate(module, function, coordinates[tiles], bound, ring, blocks)
         except Split as parting:
             keys = np.broadcast_to(parting.keys, tiles.shape)
             groups = [tiles[keys == key] for key in np.unique(keys)] + groups

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -38,6 +39,11 @@ from headrace.schedule.model.tensors import (
     through,
 )
 from headrace.schedule.ring import Apart, Pairs, Use
+
+Blocks = Literal["joined", "exact", "apart"]
+"""What becomes of loops over blocks of keys: one block, up to the longest end of all tiles where the rest is
+hidden; one block up to the end of each tile; loops.
+"""
 
 
 class Split(Exception):
@@ -148,8 +154,7 @@ class State:
     """The extent of every grid dim."""
     ring: Use = Use()
     """How values between tiles may pass over a ring."""
-    in_blocks: bool = False
-    """Whether loops over blocks of keys stay loops."""
+    blocks: Blocks = "joined"
     env: dict[SSAValue, Binding] = field(default_factory=dict)
     ranges: dict[str, tuple[nm.Const, nm.Const]] = field(default_factory=dict)
     values: dict[str, Value] = field(default_factory=dict)
@@ -172,6 +177,10 @@ class State:
     scratch: dict[str, Arg] = field(default_factory=dict)
     """Memory the kernel does not name: messages between tiles, row numbers of gathers by several indices."""
     counter: int = 0
+    end: Num | None = None
+    """Where the loop at hand ends on each tile if it is evaluated as if it went on to the longest end."""
+    read_further: set[tuple[str, str]] = field(default_factory=set)
+    """The memories that loops read which go on to the longest end."""
     has_blocks: bool = False
     """Whether a loop over blocks of keys became one block of all of them."""
 

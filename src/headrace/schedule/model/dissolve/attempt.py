@@ -50,7 +50,7 @@ def dissolved(loop: Loop, state: State) -> list[Statement]:
     trip = int(trips.max()) if trips is not None else loop.trip
     assert isinstance(trip, int)
     for ways, is_continued in ((Accumulators, False), (Accumulators, True), (Online, True)):
-        if ways is Online and state.in_blocks:
+        if state.blocks == "apart" if ways is Online else state.end is not None:
             continue
         try:
             attempt = _Attempt(loop, trip, state, ways(loop, state), is_continued)

@@ -14,10 +14,11 @@ from dataclasses import replace
 
 from headrace.numbers.dtypes import is_narrow_float
 from headrace.schedule.graph import Carried, Compute, Loop, Out, Reshape, Scalar, Statement
+from headrace.schedule.model.algebra.number import Num
 from headrace.schedule.model.dissolve.forms import Form, combined, compared, places, read, reshaped, written
 from headrace.schedule.model.dissolve.restart import restarted
 from headrace.schedule.model.dissolve.stays import Stays
-from headrace.schedule.model.dissolve.visible import Visible
+from headrace.schedule.model.dissolve.visible import Beyond, FirstBlock
 from headrace.schedule.model.state import State
 from headrace.schedule.model.statements import input_number, makes, reads
 
@@ -235,6 +236,16 @@ class Online:
                 raise Stays
         sums = [end for name, end in ends.items() if name != self.top.inner]
         if not all(end is not None and end.guarded for end in sums):
-            visible = Visible(self.loop, self.state)
-            if not visible.value(self.top.init) and not any(map(visible.value, self.highest)):
+            first = FirstBlock(self.loop, self.state)
+            if not first.shows(self.top.init) and not any(map(first.shows, self.highest)):
                 raise Stays
+        if self.state.end is not None:
+            self._check_beyond(self.state.end)
+
+    def _check_beyond(self, end: Num) -> None:
+        """Nothing is seen of the iterations from the loop's own end on, and all of them may be loaded."""
+        beyond = Beyond(self.loop, self.state, end)
+        assert isinstance(self.loop.trip, int)
+        if not beyond.reads_inside(self.loop.trip) or not all(map(beyond.hides, self.folds)):
+            raise Stays
+        self.state.read_further |= beyond.memories()

@@ -1,78 +1,79 @@
-"""Whether a running maximum can still be minus infinity after the first block: where it can, the loop's
-exponential of a difference of two infinities is NaN, and that of one block of all keys is not.
+"""What an affine mask leaves to see of the keys of a loop over blocks.
 
-Products of matrices count as finite.
+Where a running maximum can still be minus infinity after the first block, the loop's exponential of a
+difference of two infinities is NaN, and that of one block of all keys is not. And where a loop ends earlier
+on some tiles, it may go on to the longest end if all it would find there is hidden. Products of matrices
+count as finite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import inf
+from typing import Literal
 
 import numpy as np
 
-from headrace.schedule.graph import Access, Axis, Compute, Loop, Out, Reshape, Scalar
+from headrace.schedule.graph import Compute, Load, Loop, Out, Reshape, Store
 from headrace.schedule.model.algebra import number as nm
+from headrace.schedule.model.algebra.number import Num
 from headrace.schedule.model.bodies.body import from_linear
+from headrace.schedule.model.dissolve.places import Places, Where
 from headrace.schedule.model.state import State
-from headrace.schedule.model.statements import coordinate, input_number, makes
+from headrace.schedule.model.statements import input_number
 
-Fixed = Mapping[str, int]
-"""Coordinates at which elements are looked at, by dim (of a value: by the number of its axis)."""
-Range = tuple[nm.Const, nm.Const]
 F16_LEAST = -6e4
+Hidden = Literal["low", "zero"]
+"""Minus infinity, or 0."""
+EVERYWHERE: Where = {}
 
 
-class Visible:
-    """What is known of the values of a loop's first iteration and of those before it."""
+class FirstBlock:
+    """Whether values are larger than minus infinity in the first iteration of a loop."""
 
     def __init__(self, loop: Loop, state: State) -> None:
         self.state = state
-        self.makers = {name: s for s in (*state.block, *loop.body) for name in makes(s)}
-        start = nm.bounds(from_linear(loop.start), state.ranges)
-        self.ranges: dict[str, Range] = {**state.ranges, loop.name: start}
+        self.places = Places(loop, state, from_linear(loop.start), {})
 
-    def value(self, name: str, fixed: Fixed | None = None, least: float = -inf) -> bool:
-        """Whether all elements of a float value (at some coordinates) are larger than `least`."""
+    def shows(self, name: str, where: Where = EVERYWHERE, least: float = -inf) -> bool:
+        """Whether all elements of a float value at these places are larger than `least`."""
         number = self.state.fills.get(name)
         if number is not None:
             return number > least
-        maker = self.makers.get(name)
+        maker = self.places.maker(name)
         if isinstance(maker, Reshape):
-            return self.value(maker.source, None, least)
-        if not isinstance(maker, Compute):
+            return self.shows(maker.source, EVERYWHERE, least)
+        if maker is None:
             return False
         (out,) = (o for o in maker.outs if o.value == name)
-        dims = {a.dim: fixed[str(k)] - a.offset for k, a in enumerate(out.axes) if fixed and str(k) in fixed}
-        return self._out(maker, out, {d: n for d, n in dims.items() if d is not None}, least)
+        return self._out(maker, out, self.places.made(maker, name, where), least)
 
-    def _out(self, c: Compute, out: Out, fixed: Fixed, least: float) -> bool:
+    def _out(self, c: Compute, out: Out, where: Where, least: float) -> bool:
         if out.combiner is None:
-            return self._entry(c, out.result, fixed, least)
+            return self._entry(c, out.result, where, least)
         init = out.init
-        started = self.value(init, None, least) if isinstance(init, str) else init is None or init > least
         if out.combiner == "add":
-            return started and c.body[out.result].op == "arith.mulf"
+            started = self.shows(init) if isinstance(init, str) else init is None or init > -inf
+            return least == -inf and started and c.body[out.result].op == "arith.mulf"
         if out.combiner != "max":
             return False
+        if init is not None and (self.shows(init) if isinstance(init, str) else init > least):
+            return True
         reduced = [d for d in c.dims if d.kind == "reduction"]
-        looks: list[Fixed] = [fixed, *({**fixed, d.name: n} for d in reduced for n in (0, d.extent - 1))]
-        return (started and init is not None) or any(
-            self._entry(c, out.result, look, least) for look in looks
-        )
+        looks = [where, *({**where, d.name: Num(n)} for d in reduced for n in (0, d.extent - 1))]
+        return any(self._entry(c, out.result, look, least) for look in looks)
 
-    def _entry(self, c: Compute, position: int, fixed: Fixed, least: float) -> bool:
+    def _entry(self, c: Compute, position: int, where: Where, least: float) -> bool:
         entry = c.body[position]
 
         def arg(k: int, least: float = least) -> bool:
-            return self._entry(c, entry.args[k], fixed, least)
+            return self._entry(c, entry.args[k], where, least)
 
         match entry.op:
             case "const":
                 return isinstance(entry.attr, float | int) and entry.attr > least
             case "in":
                 access = c.ins[input_number(entry)]
-                return self.value(access.value, _at(access, fixed), least)
+                return self.shows(access.value, self.places.read(access, where, c), least)
             case "arith.extf":
                 return arg(0)
             case "arith.truncf":
@@ -90,7 +91,7 @@ class Visible:
             case "arith.maximumf" | "arith.maxnumf":
                 return arg(0) or arg(1)
             case "arith.select":
-                truth = self._truth(c, entry.args[0], fixed)
+                truth = self.places.truth(c, entry.args[0], where)
                 return (truth is False or arg(1)) and (truth is True or arg(2))
             case _:
                 return False
@@ -101,88 +102,81 @@ class Visible:
             return float(entry.attr)
         return self.state.fills.get(c.ins[input_number(entry)].value) if entry.op == "in" else None
 
-    # -- conditions on coordinates ---------------------------------------------------------------------------
 
-    def _truth(self, c: Compute, position: int, fixed: Fixed) -> bool | None:
-        """Whether a condition holds at all of these coordinates (None: not known)."""
+class Beyond:
+    """Whether the iterations of a loop from its own `end` on see nothing, on every tile."""
+
+    def __init__(self, loop: Loop, state: State, end: Num) -> None:
+        self.loop, self.state = loop, state
+        self.further = f"{loop.name}+"
+        at = nm.add(end, Num(0, {self.further: 1}))
+        self.places = Places(loop, state, at, {self.further: (0, 1 << 32)})
+        self.known: dict[str, Hidden | None] = {}
+
+    def reads_inside(self, trip: int) -> bool:
+        """Whether all accesses are loads that stay inside of their views up to the longest end."""
+        low, high = nm.bounds(from_linear(self.loop.start), self.state.ranges)
+        ranges = {**self.state.ranges, self.loop.name: (low, high + (trip - 1) * self.loop.step)}
+        for s in self.loop.body:
+            if isinstance(s, Store):
+                return False
+            if not isinstance(s, Load):
+                continue
+            if self.loop.name in dict(s.view.start.terms) or s.indirect:
+                return False
+            shape = self.state.values[s.value].shape
+            for d, origin in enumerate(s.origin):
+                extent = next((shape[k] for k, walked in enumerate(s.axes) if walked == d), 1)
+                _, last = nm.bounds(from_linear(origin), ranges)
+                if np.any(np.asarray(last) + extent > s.view.sizes[d]):
+                    return False
+        return True
+
+    def memories(self) -> set[tuple[str, str]]:
+        """What the loop reads: memory space and argument."""
+        return {(s.view.space, s.view.arg) for s in self.loop.body if isinstance(s, Load)}
+
+    def hides(self, name: str) -> bool:
+        """Whether a value that folds all keys takes in nothing there."""
+        maker = self.places.maker(name)
+        if not isinstance(maker, Compute):
+            return False
+        (out,) = (o for o in maker.outs if o.value == name)
+        state = self._entry(maker, out.result)
+        return (out.combiner, state) in (("max", "low"), ("add", "zero"))
+
+    def _value(self, name: str) -> Hidden | None:
+        if name not in self.known:
+            maker = self.places.maker(name)
+            state: Hidden | None = None
+            if isinstance(maker, Reshape):
+                state = self._value(maker.source)
+            elif maker is not None and len(maker.outs) == 1 and maker.outs[0].combiner is None:
+                state = self._entry(maker, maker.outs[0].result)
+            self.known[name] = state
+        return self.known[name]
+
+    def _entry(self, c: Compute, position: int) -> Hidden | None:
+        """What an entry is at all places of these iterations."""
         entry = c.body[position]
         if entry.op == "in":
-            found = self._through(c.ins[input_number(entry)], fixed)
-            return None if found is None else self._truth(*found)
-        if entry.op == "arith.cmpi":
-            ranges = [self._range(c, a, fixed) for a in entry.args]
-            return _compared(str(entry.attr), ranges[0], ranges[1])
-        if entry.op in ("arith.andi", "arith.ori"):
-            truths = [self._truth(c, a, fixed) for a in entry.args]
-            wins = entry.op == "arith.ori"
-            if wins in truths:
-                return wins
-            return None if None in truths else not wins
+            return self._value(c.ins[input_number(entry)].value)
+        if entry.op == "const":
+            return "low" if entry.attr == -inf else "zero" if entry.attr == 0 else None
+        if entry.op == "arith.select":
+            truth = self.places.truth(c, entry.args[0], EVERYWHERE)
+            one, other = (self._entry(c, a) for a in entry.args[1:])
+            return one if truth is True else other if truth is False else one if one == other else None
+        args = [self._entry(c, a) for a in entry.args]
+        if entry.op in ("arith.extf", "arith.truncf"):
+            return args[0]
+        if entry.op in ("math.exp", "math.exp2") and args[0] == "low":
+            return "zero"
+        if entry.op == "arith.subf" and args == ["low", None]:
+            return "low"
+        if entry.op == "arith.mulf" and "zero" in args and "low" not in args:
+            return "zero"
+        if entry.op == "arith.mulf" and "low" in args:
+            number = next((c.body[a].attr for a in entry.args if c.body[a].op == "const"), None)
+            return "low" if isinstance(number, float) and number > 0.0 else None
         return None
-
-    def _range(self, c: Compute, position: int, fixed: Fixed) -> Range | None:
-        """The least and the largest that an integer is at these coordinates, per tile."""
-        entry = c.body[position]
-        if entry.op == "in":
-            found = self._through(c.ins[input_number(entry)], fixed)
-            return None if found is None else self._range(*found)
-        if entry.op == "const" and isinstance(entry.attr, int):
-            return entry.attr, entry.attr
-        if entry.op == "index":
-            return self._index(c, entry, fixed)
-        if entry.op in ("arith.index_cast", "arith.extsi", "arith.trunci"):
-            return self._range(c, entry.args[0], fixed)
-        if entry.op in ("arith.addi", "arith.subi"):
-            one, other = (self._range(c, a, fixed) for a in entry.args)
-            if one is None or other is None:
-                return None
-            if entry.op == "arith.subi":
-                other = (-other[1], -other[0])
-            return one[0] + other[0], one[1] + other[1]
-        return None
-
-    def _index(self, c: Compute, entry: Scalar, fixed: Fixed) -> Range:
-        dim, offset = coordinate(entry)
-        low, high = nm.bounds(from_linear(offset), self.ranges)
-        if dim is None:
-            return low, high
-        extent = next(d.extent for d in c.dims if d.name == dim)
-        first, last = (fixed[dim], fixed[dim]) if dim in fixed else (0, extent - 1)
-        return low + first, high + last
-
-    def _through(self, access: Access, fixed: Fixed) -> tuple[Compute, int, Fixed] | None:
-        """The nest and the entry that make what is read, and the coordinates there."""
-        maker = self.makers.get(access.value)
-        if not isinstance(maker, Compute) or len(maker.outs) != 1 or maker.outs[0].combiner is not None:
-            return None
-        out, at = maker.outs[0], _at(access, fixed)
-        dims = {a.dim: at[str(k)] - a.offset for k, a in enumerate(out.axes) if str(k) in at}
-        return maker, out.result, {d: n for d, n in dims.items() if d is not None}
-
-
-def _at(access: Access, fixed: Fixed) -> dict[str, int]:
-    """The coordinates of what is read, by the number of the value's axis."""
-
-    def place(axis: Axis) -> int | None:
-        if axis.dim is None:
-            return axis.offset
-        return fixed[axis.dim] + axis.offset if axis.dim in fixed else None
-
-    found = ((str(k), place(axis)) for k, axis in enumerate(access.axes))
-    return {k: n for k, n in found if n is not None}
-
-
-def _compared(predicate: str, one: Range | None, other: Range | None) -> bool | None:
-    if one is None or other is None:
-        return None
-    if predicate in ("slt", "sle", "ult", "ule"):
-        swapped = {"slt": "sgt", "sle": "sge", "ult": "ugt", "ule": "uge"}[predicate]
-        return _compared(swapped, other, one)
-    if predicate[0] == "u" and (np.any(one[0] < 0) or np.any(other[0] < 0)):
-        return None
-    low, high = np.asarray(one[0]) - other[1], np.asarray(one[1]) - other[0]
-    if predicate in ("sge", "uge"):
-        return True if np.all(low >= 0) else False if np.all(high < 0) else None
-    if predicate in ("sgt", "ugt"):
-        return True if np.all(low > 0) else False if np.all(high <= 0) else None
-    return None
