@@ -43,8 +43,14 @@ def test_an_op_counts_over_the_dims_it_depends_on() -> None:
     assert work("layernorm")["ops.divide.f32"] == 2 * 1024
 
 
-def test_a_bounded_loop_counts_the_iterations_of_every_core() -> None:
-    assert graph_of(attention(2, 32, 8, 8, True)).work["ops.compare.index"] == 2 * (4 + 3 + 2 + 1) * 8**2
+def test_lane_operations_that_a_causal_mask_hides_do_not_count() -> None:
+    seen, whole = (graph_of(attention(2, 32, 8, 8, causal)).work for causal in (True, False))
+    triangle, square, rows = 2 * (32 * 33 // 2), 2 * 32 * 32, 2 * 32
+    assert (seen["ops.function.f32"], whole["ops.function.f32"]) == (triangle, square)
+    assert "ops.compare.index" not in seen and "ops.select.f32" not in seen  # known before the kernel runs
+    # a maximum and a sum over the columns of every row, the difference from the maximum, a scale
+    assert seen["ops.arith.f32"] - whole["ops.arith.f32"] == 4 * (triangle - square)
+    assert whole["ops.arith.f32"] == 2 * (square - rows) + 2 * square
 
 
 def test_products_that_a_causal_mask_discards_do_not_count() -> None:

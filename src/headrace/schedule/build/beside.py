@@ -86,17 +86,17 @@ def walk(
     what a row reduces is waited for while other rows are computed. With `lead`, products come so many
     sections ahead of the one whose turn they follow, as far as they belong to the same row.
     """
-    if found.guest is None:
+    if found.guest is None or (beside is None and not is_flat):
         _products(emit, found.count, found.first, product)
         return
     guest, place, total = found.guest, found.place, found.count.const
     assert place is not None and not found.count.terms
     turns = guest.plan.turns
-    starts = [found.rows * before for before in accumulate(turns, initial=0)]
+    starts = list(accumulate(turns, initial=0))
 
     def products(number: Index, turn_number: int) -> None:
+        at = number * starts[-1] + found.first + starts[turn_number]
         count = turns[turn_number]
-        at = number * count + found.first + starts[turn_number]
         if product is not None and (count == 1 or is_flat):
             for offset in range(count):
                 product(at + offset)
@@ -111,8 +111,9 @@ def walk(
                 products(number, due)
             if beside is not None and turn == "last":
                 beside(guest, place(number), section)
-    if total > starts[-1]:
-        _products(emit, Index(total - starts[-1]), found.first + starts[-1], product)
+    done = found.rows * starts[-1]
+    if total > done:
+        _products(emit, Index(total - done), found.first + done, product)
 
 
 def _products(emit: Emitter, count: Index, first: Index, product: Callable[[Index], None] | None) -> None:

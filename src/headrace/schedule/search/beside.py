@@ -28,7 +28,7 @@ def with_beside(made: Outline, homes: Homes, phases: Sequence[PhasePlan], device
         products = shape(host, made, homes)
         rows = shape(guest, made, homes)
         if other.kind == "contract":
-            other = _even(other, products, one, rows, device)
+            other = _in_blocks(other, products, one, rows, device)
         plan = beside(other, products, one, rows, device)
         if plan is not None:
             cycles = _section_cycles(one, rows, plan, device)
@@ -36,9 +36,10 @@ def with_beside(made: Outline, homes: Homes, phases: Sequence[PhasePlan], device
     return found
 
 
-def _even(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, device: Device) -> PhasePlan:
-    """The plan of a contraction whose depth is cut into so many alike blocks that as many rows run beside
-    each; as it is where there is no such number.
+def _in_blocks(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, device: Device) -> PhasePlan:
+    """The plan of a contraction in blocks that suit a phase beside it: as many columns of a low one as the
+    matrix unit holds, so that all blocks take about as long to bring in and the next is there in time; else
+    so many alike pieces of the depth that as many rows run beside each.
     """
     matrix = device.unit(host.unit).matrix
     found = roles(products, "swapped" in host.order)
@@ -47,7 +48,12 @@ def _even(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, devic
     if matrix is None:
         return host
     if extent <= most:
-        return host
+        columns, width = products.extents[found.column], host.blocks["columns"]
+        size = extent * itemsize(found.weights.dtype)
+        room = matrix.resident_bytes or 0
+        while 2 * width * size <= room and columns % (2 * width * device.corelets) == 0:
+            width *= 2
+        return replace(host, blocks={**host.blocks, "columns": width})
     for count in range(-(-extent // most), each + 1):
         depth, rest = divmod(extent, count)
         if not rest and each % count == 0 and depth % matrix.rows == 0:

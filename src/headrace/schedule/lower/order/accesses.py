@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from math import inf
+from itertools import accumulate
+from math import gcd, inf
 
 from headrace.schedule.lower.index import (
     ONE,
@@ -66,6 +67,9 @@ class Access:
     node: int = 0
     _hulls: dict[int, Access] = field(init=False, default_factory=dict, compare=False, repr=False)
     _reach: list[tuple[float, float]] = field(init=False, default_factory=list, compare=False, repr=False)
+    _runs: list[list[tuple[int, int, int]]] = field(
+        init=False, default_factory=list, compare=False, repr=False
+    )
 
     @property
     def key(self) -> Buffer | str:
@@ -127,8 +131,8 @@ def _swept(access: Access) -> Access:
 
 
 def _union(one: Access, other: Access) -> Access | None:
-    """Two boxes of a stage as one, if they differ along one dim and the second begins where the first
-    ends.
+    """Two boxes of a stage as one, if they differ along one dim and the second begins in the first or where
+    it ends.
     """
     if one.points or other.points or one.memory != other.memory:
         return None
@@ -138,10 +142,13 @@ def _union(one: Access, other: Access) -> Access | None:
         return one
     (k, *rest) = apart
     low, size, first, extent = pairs[k]
-    if rest or low is None or size is None or first is None or extent is None or low + size != first:
+    if rest or low is None or size is None or first is None or extent is None:
         return None
-    sizes = tuple(size + extent if d == k else s for d, s in enumerate(one.size))
-    return replace(one, size=sizes)
+    numbers = [e.const for e in (first - low, size, extent) if e.is_number and isinstance(e.const, int)]
+    if len(numbers) < 3 or not 0 <= numbers[0] <= numbers[1]:
+        return None
+    whole = Expr(max(numbers[1], numbers[0] + numbers[2]))
+    return replace(one, size=tuple(whole if d == k else s for d, s in enumerate(one.size)))
 
 
 def _touched(
@@ -195,11 +202,58 @@ def is_far(one: Access, other: Access) -> bool:
     """Whether two accesses that see a buffer alike never touch the same, whatever the loops and copies
     are.
     """
-    a, b = one.memory, other.memory
-    if (a.dtype, a.shape, a.strides, a.start) != (b.dtype, b.shape, b.strides, b.start) or a.buffer is None:
-        return False
-    pairs = zip(_reach(one), _reach(other), strict=True)
+    pairs = zip(_reach(one), _reach(other), strict=True) if _sees_alike(one, other) else ()
     return any(low >= end or first >= last for (low, last), (first, end) in pairs)
+
+
+def is_between(one: Access, other: Access) -> bool:
+    """Whether two accesses that see a buffer alike go in equal steps, each in the gaps of the other."""
+    return _sees_alike(one, other) and any(
+        period and (second - first) % period >= reach and (first - second) % period >= width
+        for runs, others in zip(_runs(one), _runs(other), strict=True)
+        for first, reach, pace in runs
+        for second, width, step in others
+        if (period := gcd(pace, step))
+    )
+
+
+def _sees_alike(one: Access, other: Access) -> bool:
+    """Whether two accesses see one buffer as the same array."""
+    a, b = one.memory, other.memory
+    alike = (a.dtype, a.shape, a.strides, a.start) == (b.dtype, b.shape, b.strides, b.start)
+    return alike and a.buffer is not None and a.buffer == b.buffer
+
+
+def _runs(access: Access) -> list[list[tuple[int, int, int]]]:
+    """Along each dim, the ways to see the boxes of an access as one that repeats: where one begins, its
+    extent, what divides all distances to the others. Loops with short steps may count as part of a box.
+    """
+    if not access._runs:
+        loops = {r.var: r for r in (*access.loops, *access.points)}
+        dims = zip(access.low, access.size, strict=True)
+        access._runs.extend(_repeated(low, size, loops) for low, size in dims)
+    return access._runs
+
+
+def _repeated(low: Expr | None, size: Expr | None, loops: Mapping[Var, Range]) -> list[tuple[int, int, int]]:
+    if low is None or size is None or not size.is_number or not isinstance(size.const, int):
+        return []
+    start, moves = low.const, list[tuple[int, int]]()
+    if not isinstance(start, int):
+        return []
+    for var, factor in low.terms:
+        around = loops.get(var) if isinstance(var, Var) else None
+        if around is None or not all(e.is_number for e in (around.low, around.step, around.count)):
+            return []
+        first, step, count = around.low.const, around.step.const, around.count.const
+        if not all(isinstance(n, int) for n in (factor, first, step, count)) or factor * step < 0:  # type: ignore[operator]
+            return []
+        start += factor * first  # type: ignore[operator]
+        moves.append((factor * step, count))  # type: ignore[arg-type,operator]
+    moves.sort()
+    reaches = accumulate((pace * (count - 1) for pace, count in moves), initial=size.const)
+    paces = [gcd(*(pace for pace, _ in moves[k:])) for k in range(len(moves) + 1)]
+    return [(start, reach, pace) for reach, pace in zip(reaches, paces, strict=True)]
 
 
 def _reach(access: Access) -> list[tuple[float, float]]:

@@ -93,8 +93,18 @@ def _received(nodes: Sequence[Node], unit: str, counts: list[Expr]) -> bool:
     if written_out and here >= written_out:
         return True
     loops = [node for node in nodes if isinstance(node, PointLoop)]
+    if written_out and any(_takes_all(node, unit, written_out) for node in loops):
+        return True
     alike = [n for n in loops if counts and trips(n.low, n.high, n.step) == counts[0]]
     return any(_received(node.body, unit, counts[1:]) for node in alike)
+
+
+def _takes_all(loop: PointLoop, unit: str, count: int) -> bool:
+    """Whether a loop receives from `unit` once an iteration, as often as `count` at least."""
+    times = trips(loop.low, loop.high, loop.step)
+    inside = [node for node in loop.body if not isinstance(node, PointLoop)]
+    is_long = times.is_number and isinstance(times.const, int) and times.const >= count
+    return is_long and sum(_receives(node, unit) for node in inside) == 1
 
 
 def _receives(node: Node, unit: str) -> bool:

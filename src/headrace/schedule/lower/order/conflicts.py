@@ -15,6 +15,7 @@ from headrace.schedule.lower.order.accesses import (
     Range,
     accesses,
     hull,
+    is_between,
     is_far,
     joined,
     renamed,
@@ -113,7 +114,8 @@ def _conflicts(
                 continue
             if is_alias and (first.path, second.path) in seen:
                 continue  # where they stand is all that matters
-            if not is_alias and is_far(first, second):
+            is_near = first.pipeline == second.pipeline and not is_alias
+            if not is_alias and (is_far(first, second) or (is_near and is_between(first, second))):
                 continue
             if first.unit == second.unit and not shift and _is_handed_on(first, second, shared):
                 continue

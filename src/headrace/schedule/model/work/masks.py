@@ -1,9 +1,9 @@
-"""Points of a contraction that an affine mask discards: above the diagonal of causal attention nobody looks.
+"""What an affine mask discards: above the diagonal of causal attention nobody looks.
 
 A mask is a comparison of coordinates that selects a constant instead of what was computed. A contraction
 whose result only such a select reads need not be done there; a contraction of an operand that is 0 there (the
 exponential of a huge negative constant, divided by what is not masked) neither. Values are followed where
-dims keep their names.
+dims keep their names. Nor need the vector unit compute there what is known or not looked at.
 """
 
 from __future__ import annotations
@@ -69,8 +69,37 @@ def live_points(c: Compute, known: Mapping[str, Mask], points: Points) -> int:
             candidates.append((mask, access.axes))
     for mask, axes in candidates:
         if mask is not None and _walk(axes) == mask.dims:
-            return _count(mask, extents, points)
+            return visible(mask, extents, points)
     return prod(extents.values()) * len(points)
+
+
+def hidden(c: Compute, known: Mapping[str, Mask]) -> tuple[list[Mask | None], frozenset[int]]:
+    """Return for every entry of a body the mask under which nobody has to compute it, and the entries that
+    only say what is masked: where that is so is known before the kernel runs.
+    """
+    found: list[Mask | None] = []
+    for s in c.body:
+        found.append(_entry(c, s, found, known))
+    if len(c.outs) != 1:
+        return found, frozenset()
+    (out,) = c.outs
+    unused = known.get(out.value)
+    if unused is not None and unused.kind == "unused" and unused.dims == _walk(out.axes):
+        found = [mask or unused for mask in found]
+    mask = _selected(c)
+    if mask is None:
+        return found, frozenset()
+    root = c.body[out.result]
+    computed = _below(c.body, root.args[2 if mask.holds else 1])
+    deciding = _below(c.body, root.args[0]) - computed
+    found = [one or (mask if position in computed else None) for position, one in enumerate(found)]
+    return found, deciding | {out.result}
+
+
+def _below(body: Sequence[Scalar], position: int) -> frozenset[int]:
+    """An entry and all that it is computed of."""
+    args = [_below(body, a) for a in body[position].args]
+    return frozenset([position]).union(*args)
 
 
 def _selected(c: Compute) -> Mask | None:
@@ -159,11 +188,14 @@ def _walk(axes: Sequence[Axis]) -> tuple[str, ...] | None:
     return tuple(a.dim for a in axes if a.dim is not None)
 
 
-def _count(mask: Mask, extents: Mapping[str, int], points: Points) -> int:
-    """Points of the nest where the mask does not hold, summed over its runs."""
+def visible(mask: Mask, extents: Mapping[str, int], points: Points) -> int:
+    """Return the points of a nest, along some or all of its dims, where the mask does not hold, summed over
+    its runs.
+    """
     leaves = sorted(set(_leaves(mask.body, mask.condition)))
     used = [d for d in mask.dims if any(coordinate(mask.body[p])[0] == d for p in leaves)]
-    if any(coordinate(mask.body[p])[0] not in (None, *used) for p in leaves):
+    walked = {None, *used} if extents.keys() >= set(used) else set()
+    if any(coordinate(mask.body[p])[0] not in walked for p in leaves):
         return prod(extents.values()) * len(points)
     offsets = np.stack([points.linear(coordinate(mask.body[p])[1]) for p in leaves])
     distinct, counts = np.unique(offsets, axis=1, return_counts=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from math import prod
 
 from headrace.arch.cost import FREE, Work, op_class
@@ -11,7 +11,7 @@ from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.graph import Compute, CoreClass, Load, Loop, Out, Scalar, Store
 from headrace.schedule.model.statements import coordinate, everything, input_number
 from headrace.schedule.model.work.footprint import Footprint
-from headrace.schedule.model.work.masks import Mask, live_points, masks
+from headrace.schedule.model.work.masks import Mask, hidden, live_points, masks, visible
 from headrace.schedule.model.work.points import Points, walk
 from headrace.schedule.ring import PASS, hops, is_ring
 
@@ -41,7 +41,7 @@ def work_of(classes: Sequence[CoreClass], scratch: Container[str] = ()) -> dict[
                 if s.contraction is not None:
                     macs[c.values[s.ins[0].value].dtype] += live_points(s, known, points)
                 else:
-                    _count(s, points, lane_ops, numbers)
+                    _count(s, points, known, lane_ops, numbers)
     work = Work(read.size_bytes, written.size_bytes, dict(macs), dict(lane_ops))
     return dict(work.to_attribute())
 
@@ -53,29 +53,45 @@ def _masks(c: CoreClass) -> dict[str, Mask]:
     return {name: mask for block in blocks for name, mask in masks(block, everywhere).items()}
 
 
-def _count(s: Compute, points: Points, lane_ops: Counter[Key], numbers: dict[object, int]) -> None:
-    """Add the lane operations of a nest: every op over the dims it depends on, equal ones once in a class.
+def _count(
+    s: Compute,
+    points: Points,
+    known: Mapping[str, Mask],
+    lane_ops: Counter[Key],
+    numbers: dict[object, int],
+) -> None:
+    """Add the lane operations of a nest: every op over the dims it depends on, equal ones once in a class;
+    what a mask hides does not count.
 
     `numbers` numbers the expressions of the class: one stands in another by its number, since a value used
     twice at every step would otherwise be spelled out twice as often at each.
     """
     extents = {d.name: d.extent for d in s.dims}
     keys: list[tuple[int, frozenset[str]]] = []
-    for entry in s.body:
+    masked, deciding = hidden(s, known)
+
+    def lanes(position: int, dims: frozenset[str]) -> int:
+        mask, walked = masked[position], {d: extents[d] for d in dims}
+        return prod(walked.values()) * len(points) if mask is None else visible(mask, walked, points)
+
+    for position, entry in enumerate(s.body):
         expression, dims = _expression(s, entry, keys)
         is_new = expression not in numbers
         keys.append((numbers.setdefault(expression, len(numbers)), dims))
-        if entry.op in ("in", "const", "index") or not is_new:
+        if entry.op in ("in", "const", "index") or not is_new or position in deciding:
             continue
         if is_ring(entry):
             _count_ring(entry, prod(extents[d] for d in dims) * len(points), lane_ops)
             continue
         kind = op_class(entry.op, where=entry.where)
         if kind != FREE:
-            lane_ops[kind, _widest(s.body, entry)] += prod(extents[d] for d in dims) * len(points)
+            lane_ops[kind, _widest(s.body, entry)] += lanes(position, dims)
     for out in s.outs:
         if out.combiner is not None:
-            lane_ops[_combining(s, out)] += _combined(s, out, keys[out.result][1]) * len(points)
+            walked = {a.dim for a in out.axes if a.dim is not None}
+            terms = lanes(out.result, keys[out.result][1] | walked)
+            results = prod(extents[d] for d in walked) * len(points)
+            lane_ops[_combining(s, out)] += max(terms - results, 0)
 
 
 def _count_ring(entry: Scalar, points: int, lane_ops: Counter[Key]) -> None:
@@ -104,13 +120,6 @@ def _widest(body: Sequence[Scalar], entry: Scalar) -> str:
 
 
 def _combining(s: Compute, out: Out) -> Key:
+    """Class and type of the combinations, one less than the terms of every result element."""
     dtype = s.body[out.result].dtype
     return ("arith" if is_float(dtype) else "integer"), dtype
-
-
-def _combined(s: Compute, out: Out, dims: frozenset[str]) -> int:
-    """Combinations: one less than the terms of every result element."""
-    walked = {a.dim for a in out.axes}
-    results = prod(d.extent for d in s.dims if d.name in walked)
-    terms = prod(d.extent for d in s.dims if d.name in dims | walked)
-    return max(terms - results, 0)
