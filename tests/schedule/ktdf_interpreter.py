@@ -34,7 +34,11 @@ FLOAT_PREDICATES = (
     "ule",
     "une",
 )
-INTEGER_PREDICATES = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+SIGNED = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+INTEGER_PREDICATES = (
+    *SIGNED,
+    *(lambda a, b, f=f: f(a.astype(np.uint64), b.astype(np.uint64)) for f in SIGNED[2:]),
+)
 BINARY = {
     "addf": np.add, "addi": np.add, "subf": np.subtract, "subi": np.subtract, "mulf": np.multiply, "muli": np.multiply,  # noqa: E501
     "divf": np.divide, "maximumf": np.maximum, "minimumf": np.minimum, "maxsi": np.maximum, "minsi": np.minimum,  # noqa: E501

@@ -127,3 +127,27 @@ def test_a_tile_of_several_products_is_refused():
     graph = product(2, 5, 70, 24)
     with pytest.raises(HeadraceError, match="a tile of 2 products along"):
         execute(graph, {}, plan=tiled(graph, (2, 5, 70, 24)))
+
+
+COMPARED = {"sge": np.greater_equal, "slt": np.less, "eq": np.equal, "ult": np.less, "uge": np.greater_equal}
+
+
+@pytest.mark.parametrize("relation", COMPARED)
+@pytest.mark.parametrize("is_lane_first", [False, True])
+def test_the_number_of_a_lane_is_compared_where_lanes_begin_at_zero(relation, is_lane_first):
+    k, shape = Kernel("k", 1), (40, 48)
+    x = k.load("x", shape, (0, 0), shape, "f32")
+    row, column = Scalar("index", (), "index", (0, Linear())), Scalar("index", (), "index", (1, Linear(-3)))
+    pair = (2, 1) if is_lane_first else (1, 2)
+    compared = Scalar("arith.cmpi", pair, "i1", relation)
+    chosen = Scalar("arith.select", (3, 0, 4), "f32")
+    body = [row, column, compared, Scalar("const", (), "f32", -9.0), chosen]
+    y = k.pointwise([(x, (0, 1))], body)
+    k.store(y, "y", shape, (0, 0))
+    graph, array = k.graph(), integers(*shape)
+    got = execute(graph, {"x": array, "y": np.zeros_like(array)}, plan=tiled(graph, (8, 48), step=16))
+    rows, columns = np.indices(shape)
+    kind = np.int64 if relation[0] != "u" else np.uint64
+    sides = [rows.astype(kind), (columns - 3).astype(kind)]
+    held = COMPARED[relation](*(sides[::-1] if is_lane_first else sides))
+    assert np.array_equal(got["y"], np.where(held, array, F32(-9)))

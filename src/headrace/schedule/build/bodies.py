@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects import builtin
@@ -68,27 +68,58 @@ def apply(emit: Emitter, name: str, args: Sequence[SSAValue], dtype: str, attr: 
 
 
 def evaluate(
-    emit: Emitter, body: Sequence[Scalar], args: Mapping[int, SSAValue], coordinate: Coordinate
+    emit: Emitter,
+    body: Sequence[Scalar],
+    args: Mapping[int, SSAValue],
+    coordinate: Coordinate,
+    results: Collection[int],
 ) -> list[SSAValue]:
     """Append the ops of a body; `args` are the values of its inputs by operand number. Returns one value an
-    entry.
+    entry, of which the caller takes `results`.
+
+    Where the number of a lane is compared with what is equal for all lanes, that is moved to where lanes
+    begin at 0: a scalar op instead of one of all lanes.
     """
     found: list[SSAValue] = []
-    for entry in body:
+    places = {p: coordinate(entry) for p, entry in enumerate(body) if entry.op == "index"}
+    compared = [_compared_lane(body, entry, places) for entry in body]
+    needed = {a for entry, lane in zip(body, compared, strict=True) for a in entry.args if a != lane}
+    for position, entry in enumerate(body):
         match entry.op:
+            case "arith.cmpi" if (lane := compared[position]) is not None:
+                first, other = places[lane][0], found[entry.args[1 - entry.args.index(lane)]]
+                moved = emit.add(mlir.op("arith.subi")(other, first))
+                number = emit.add(mlir.op("linalg.index")(0))
+                pair = [number if a == lane else moved for a in entry.args]
+                found.append(apply(emit, entry.op, pair, entry.dtype, entry.attr))
             case "in":
                 found.append(args[entry.attr])  # type: ignore[index]
             case "const":
                 found.append(constant(emit, entry.attr, entry.dtype))  # type: ignore[arg-type]
+            case "index" if position not in needed and position not in results:
+                found.append(emit.constant(0))  # only compared, as the number of a lane
             case "index":
-                found.append(_coordinate(emit, entry, coordinate))
+                found.append(_coordinate(emit, entry, *places[position]))
             case _:
                 found.append(apply(emit, entry.op, [found[a] for a in entry.args], entry.dtype, entry.attr))
     return found
 
 
-def _coordinate(emit: Emitter, entry: Scalar, coordinate: Coordinate) -> SSAValue:
-    value, is_lane = coordinate(entry)
+def _compared_lane(
+    body: Sequence[Scalar], entry: Scalar, places: Mapping[int, tuple[SSAValue | None, bool]]
+) -> int | None:
+    """The argument of a comparison that is the number of a lane, not from 0 on, if the other is the same for
+    all lanes.
+    """
+    lanes = [a for a in entry.args if a in places and places[a][1]] if entry.op == "arith.cmpi" else []
+    if str(entry.attr).startswith("u") or len(lanes) != 1 or places[lanes[0]][0] is None:
+        return None
+    (other,) = (a for a in entry.args if a != lanes[0])
+    is_uniform = body[other].op == "const" or other in places
+    return lanes[0] if is_uniform and body[lanes[0]].dtype == body[other].dtype == "index" else None
+
+
+def _coordinate(emit: Emitter, entry: Scalar, value: SSAValue | None, is_lane: bool) -> SSAValue:
     if is_lane:
         lane = emit.add(mlir.op("linalg.index")(0))
         value = lane if value is None else emit.add(mlir.op("arith.addi")(lane, value))

@@ -282,7 +282,8 @@ class Row:
 
     def _body(self, number: int, compute: Compute, args: Sequence[SSAValue]) -> list[SSAValue]:
         emit = self.phase.emit
-        found = bodies.evaluate(emit, compute.body, dict(enumerate(args)), self.coordinate)
+        taken = [out.result for out in compute.outs]
+        found = bodies.evaluate(emit, compute.body, dict(enumerate(args)), self.coordinate, taken)
         results = []
         reduces = any(d.kind == "reduction" for d in compute.dims)
         inits = {} if reduces else self._inits(number, compute)
