@@ -76,9 +76,10 @@ def _section_cycles(guest: PhasePlan, rows: Shape, plan: Beside, device: Device)
     issued = [_pass_cycles(one.computes, rows, size, guest.unit, device)[0] for one in step.passes]
     *front, last = [cycles / sum(issued) * row for cycles in issued]
     taken = size * sum(itemsize(o.dtype) for o in rows.inputs if has_lane(o, plan.lane))
-    first = taken * (count * len(front) + 1)
-    other = last / count + _late(taken, guest, device)
-    return [sum(front) + last / count + _late(first, guest, device), *[other] * (count - 1)]
+    if count > 1:  # what the passes before the last take comes while they run
+        return [sum(front) + last / count, *[last / count] * (count - 1)]
+    late = _late(taken * (len(front) + 1), guest, device)
+    return [sum(front) + last + late]
 
 
 def _late(size: int, guest: PhasePlan, device: Device) -> float:
@@ -136,7 +137,8 @@ def _joint(
 ) -> PhasePlan:
     """The plan of a contraction with a phase beside it, and what both take together.
 
-    While the vector unit works on a row, as many products are made as the queue between both has room for.
+    Either unit sets the pace of a row and its products; a row in one section lets as many be made meanwhile
+    as the queue between both has room for. The next block begins when the partial sums are back.
     """
     vector, found = units(device).vector, roles(products, "swapped" in host.order)
     width = min(host.blocks["columns"], products.extents[found.column])
@@ -147,13 +149,16 @@ def _joint(
     link = device.find_link(host.unit, vector)
     room = link.capacity_bytes if link is not None else None
     queue = plan.products if room is None else room // (width * itemsize("f32"))
+    matrix = device.unit(host.unit).matrix
+    back = 4.0 * device.signal_cycles + (matrix.latency_cycles if matrix is not None else 0)
     total = 0.0
     for block, count in enumerate(plan.counts):
         each = last[block // chunks] if block % chunks == chunks - 1 else passing
-        for part, between in zip(sections, plan.turns, strict=True):
-            busy = max(between * product, part + between * each, part + max(0, between - queue) * product)
-            total += count * busy
+        work = sum(sections) + plan.products * each
+        held_up = sections[0] + max(0, plan.turns[0] - queue) * product if len(sections) == 1 else 0.0
+        total += count * max(plan.products * product, work, held_up)
         total += (rows - count * plan.products) * product
+        total += back if chunks > 1 else 0.0
     parts = {**host.parts, host.unit: round(total, 1)}
     return replace(host, beside=guest.name, parts=parts)
 
