@@ -45,10 +45,10 @@ def found(kernel: Kernel):
 def blocks(monkeypatch):
     """A function that has the search cut all softmaxes in strips and blocks of a size, whatever they cost."""
 
-    def cut(rows: int, block: int) -> None:
+    def cut(rows: int, block: int, is_ahead: bool = False) -> None:
         def choices(part, without):
             steps = 8 if extent(part).has_triangle else 1
-            yield [[Strips(rows, steps, kept=False, block=block)]]
+            yield [[Strips(rows, steps, kept=False, ahead=is_ahead, block=block)]]
 
         monkeypatch.setattr(search, "choices", choices)
         monkeypatch.setattr(search, "scratch_cycles", lambda *given: inf)
@@ -71,6 +71,26 @@ def test_attention_in_blocks_is_what_it_is_over_whole_rows(case, name, rows, blo
     blocks(rows, block)
     run = compare(case.kernel(), small(name, 60032), is_checked=True)
     assert all(part["strips"]["block"] == block for part in run.program.plan["classes"])
+
+
+@pytest.mark.parametrize("keys", [40, 64, 96, 150])
+def test_scores_are_computed_a_block_ahead(keys, blocks):
+    """Of one block and a rest, two, three, and four and a rest."""
+    blocks(16, 32, is_ahead=True)
+    case = Attention(32, keys, quotient="result", is_turned=keys % 64 > 0)
+    run = compare(case.kernel(), small("spyre-1core", 60032), is_checked=True)
+    (part,) = run.program.plan["classes"]
+    assert part["strips"]["ahead"]
+
+
+def test_products_are_made_beside_the_exponentials_of_the_block_before(blocks):
+    blocks(32, 128, is_ahead=True)
+    kernel, chip = Attention(64, 512, 64, quotient="result").kernel(), small("spyre", 262016)
+    run = compare(kernel, chip, is_checked=True)
+    beside = [p for p in run.program.plan["classes"][0]["phases"] if p["beside"]]
+    assert beside and all(p["kind"] == "contract" for p in beside)
+    blocks(32, 128)
+    assert run.cycles < compare(kernel, small("spyre", 261888)).cycles
 
 
 @pytest.mark.parametrize("length", [128, pytest.param(200, marks=pytest.mark.long)])

@@ -11,7 +11,7 @@ A quotient by the sum between exponentials and product comes behind the loop: th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from headrace.schedule.graph import (
     Access,
@@ -42,22 +42,35 @@ LOWEST = -3.4028234663852886e38
 Statement = Load | Store | Compute | Loop
 
 
-def in_blocks(block: Block, names: Names, size: int, seen: int = 0, spans: Spans | None = None) -> Block:
-    """Return the block with its softmax in blocks of `size` columns, as it is if it holds none.
+def in_blocks(
+    block: Block,
+    names: Names,
+    size: int,
+    is_ahead: bool = False,
+    seen: int = 0,
+    spans: Spans | None = None,
+) -> Block:
+    """Return the block with its softmax in blocks of `size` columns, as it is if it holds none; with
+    `is_ahead` the scores of a block are computed before the product of the one before.
 
     A mask hides nothing in the first `seen` columns: they have a loop of their own, in which no condition is
     asked that holds wherever the loops around it (their variables lie in `spans`) are.
     """
     found = softmax(block, names)
-    return _Walk(block, names, found, size, spans or {}).block(seen) if found is not None else block
+    walk = _Walk(block, names, found, size, is_ahead, spans or {}) if found is not None else None
+    return walk.block(seen) if walk is not None else block
 
 
 class _Walk:
     """One block on its way into blocks of columns."""
 
-    def __init__(self, block: Block, names: Names, found: Softmax, size: int, spans: Spans) -> None:
-        self.old, self.names, self.found, self.size, self.spans = block, names, found, size, spans
+    def __init__(
+        self, block: Block, names: Names, found: Softmax, size: int, is_ahead: bool, spans: Spans
+    ) -> None:
+        self.old, self.names, self.found = block, names, found
+        self.size, self.is_ahead, self.spans = size, is_ahead, spans
         self.bodies = dict(block.bodies)
+        self.held: dict[Access, Access] = {}
         self.top, self.total, self.mix = (
             self.compute(n).outs[0] for n in (found.top, found.total, found.mix)
         )
@@ -84,6 +97,7 @@ class _Walk:
         extent = self.found.columns.extent
         cut = min(seen, extent) // self.size * self.size
         before, after = self._around()
+        before += self._hold()
         loops = [*self._loop(0, cut), *self._loop(cut, extent)]
         return Block((*before, *self._starts(), *loops, *self._quotient(), *after), self.bodies)
 
@@ -102,6 +116,28 @@ class _Walk:
                 late |= {o.value for o in statement.outs} if is_late else set()
             (after if is_late else before).append(statement)
         return before, after
+
+    def _hold(self) -> Iterator[Compute]:
+        """Bring in the factors that all blocks read."""
+        for number, column in self.found.columns.dims.items():
+            compute = self.compute(number)
+            for access in compute.ins if compute.contraction is not None else ():
+                load = self.names.loads.get(access.value)
+                is_column = any(a.dim == column for a in access.axes)
+                if load is None or load.indirect or is_column or any(a.offset for a in access.axes):
+                    continue
+                extents = {d.name: d.extent for d in compute.dims}
+                if access not in self.held:
+                    self.held[access] = self.laid_out(access, as_it_lies(access, load), extents)
+                    yield kept_copy(access, self.held[access], extents, self.names)
+
+    def laid_out(self, access: Access, dims: Sequence[str], extents: Mapping[str, int]) -> Access:
+        """A new value for a factor, with these dims as axes."""
+        old = self.names.values[access.value]
+        made = self.names.fresh(access.value, replace(old, shape=tuple(extents[d] for d in dims)))
+        self.names.computed.add(made.name)
+        self.names.apart.add(made.name)
+        return Access(made.name, tuple(Axis(d) for d in dims))
 
     def _starts(self) -> Iterator[Compute]:
         """What is carried before the first block."""
@@ -139,81 +175,179 @@ class _Walk:
     def _loop(self, first: int, last: int) -> Iterator[Statement]:
         """The columns from `first` to `last`: whole blocks in a loop, the rest by itself."""
         trips, rest = divmod(last - first, self.size)
-        if trips:
-            self.names.count += 1
-            name = f"columns{self.names.count}"
-            spans = {**self.spans, name: (first, first + (trips - 1) * self.size)}
-            turn = _Turn(self, Linear(0, ((name, 1),)), self.size, spans)
-            self.bodies[name] = Block(tuple(turn.statements()), {})
-            yield Loop(name, trips, Linear(first), self.size, (), turn.carried())
+        if trips > 1 and self.is_ahead:
+            yield from self._one_ahead(first, trips)
+        elif trips:
+            loop = self._turns(first, trips, self.size)
+            turn = _Turn(self, self.places(self.size), Linear(0, ((loop.name, 1),)), self.ranges(loop))
+            self.bodies[loop.name] = Block(tuple(turn.statements()), {})
+            yield loop
         if rest:
-            yield from _Turn(self, Linear(last - rest), rest, self.spans).statements()
+            yield from _Turn(self, self.places(rest), Linear(last - rest), self.spans).statements()
+
+    def _one_ahead(self, first: int, trips: int) -> Iterator[Statement]:
+        """Whole blocks, the scores of each computed before the product of the one before: two in a turn of
+        the loop, as the scores of both are kept.
+        """
+        even = self.places(self.size)
+        odd = even.with_other_scores(self)
+        start = _Turn(self, even, Linear(first), self.spans)
+        yield from (*start.bring_scores(), *start.scores())
+        pairs = (trips - 1) // 2
+        if pairs:
+            loop = self._turns(first, pairs, 2 * self.size)
+            at, spans = Linear(0, ((loop.name, 1),)), self.ranges(loop)
+            turns = [
+                _Turn(self, places, add(at, k * self.size), spans)
+                for k, places in enumerate((even, odd, even))
+            ]
+            body = (*_joint(turns[0], turns[1]), *_joint(turns[1], turns[2]))
+            self.bodies[loop.name] = Block(body, {})
+            yield loop
+        ends = range(2 * pairs, trips)
+        last = [
+            _Turn(self, places, Linear(first + k * self.size), self.spans)
+            for k, places in zip(ends, (even, odd), strict=False)
+        ]
+        for turn, following in zip(last, [*last[1:], None], strict=True):
+            yield from _joint(turn, following)
+
+    def _turns(self, first: int, trips: int, step: int) -> Loop:
+        self.names.count += 1
+        carried = tuple(Carried(o.value, o.value, o.value, o.value) for o in (self.top, self.total, self.mix))
+        return Loop(f"columns{self.names.count}", trips, Linear(first), step, (), carried)
+
+    def ranges(self, loop: Loop) -> Spans:
+        """The first and last values of a loop over blocks and those around it."""
+        first = loop.start.const
+        assert isinstance(first, int) and isinstance(loop.trip, int)
+        return {**self.spans, loop.name: (first, first + (loop.trip - 1) * loop.step)}
+
+    def places(self, width: int) -> Places:
+        """New values for blocks of a width, those that only one phase touches left out."""
+        top, mix = self.found.top, self.found.mix
+        read = {v for n in self.found.columns.dims if n >= top for v, _ in accesses(self.compute(n))}
+        early = {o.value for n in self.found.columns.dims if n < top for o in self.compute(n).outs}
+        passed = (read & early) | {v for v, _ in accesses(self.compute(mix))}
+        axes = self.found.columns.axes
+        renamed = {value: self.like(value, axes[value], width) for value in sorted(passed & axes.keys())}
+        return Places(width, renamed, self.like(self.top.value), {})
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where blocks of `width` columns live: by value that of a block (`renamed`), what sums are shrunk by
+    (`shrunk`), factors by their dims as they lie (`laid`).
+    """
+
+    width: int
+    renamed: Mapping[str, str]
+    shrunk: str
+    laid: dict[tuple[Access, tuple[str, ...], int], Access]
+    parity: int = 0
+
+    def with_other_scores(self, walk: _Walk) -> Places:
+        """The same places but for the scores, and for factors that are taken as they lie."""
+        early = {o.value for n in walk.found.columns.dims if n < walk.found.top for o in walk.compute(n).outs}
+        axes = walk.found.columns.axes
+        others = {v: walk.like(v, axes[v], self.width) for v in sorted(early & self.renamed.keys())}
+        return replace(self, renamed={**self.renamed, **others}, parity=1)
+
+
+def _joint(turn: _Turn, following: _Turn | None) -> Iterator[Load | Compute]:
+    """The weights of a block, the scores of the following one, the product of the first."""
+    yield from turn.bring_factor()
+    yield from following.bring_scores() if following is not None else ()
+    yield from turn.weights()
+    yield from following.scores() if following is not None else ()
+    yield from turn.mixed()
 
 
 class _Turn:
-    """The statements of one block: `width` columns from `at` on."""
+    """The statements of one block: the columns from `at` on."""
 
-    def __init__(self, walk: _Walk, at: Linear, width: int, spans: Spans) -> None:
+    def __init__(self, walk: _Walk, places: Places, at: Linear, spans: Spans) -> None:
         self.walk, self.names, self.found = walk, walk.names, walk.found
-        self.at, self.width, self.spans = at, width, spans
-        self.renamed = {
-            value: walk.like(value, axis, width) for value, axis in walk.found.columns.axes.items()
-        }
+        self.places, self.at, self.spans = places, at, spans
         self.parts: dict[Access, Access] = {}
-        self.shrunk = walk.like(walk.top.value)
+        axes = walk.found.columns.axes
+        own = {v: walk.like(v, axis, places.width) for v, axis in axes.items() if v not in places.renamed}
+        self.renamed = {**own, **places.renamed}
         self.after = {out.value: walk.like(out.value) for out in (walk.top, walk.total, walk.mix)}
-
-    def carried(self) -> tuple[Carried, ...]:
-        """What the block hands to the next one."""
-        return tuple(Carried(v, v, after, v) for v, after in self.after.items())
+        numbers = sorted(walk.found.columns.dims)
+        self.early = [n for n in numbers if n < walk.found.top]
+        self.late = [n for n in numbers if n >= walk.found.top and n != walk.found.mix]
 
     def statements(self) -> Iterator[Load | Compute]:
-        """Yield the statements in order; the last ones put what is carried in its place."""
+        """Yield all statements in order."""
+        yield from (*self.bring_scores(), *self.scores(), *self.bring_factor())
+        yield from (*self.weights(), *self.mixed())
+
+    def bring_scores(self) -> Iterator[Load | Compute]:
+        """Load what the scores are computed of."""
+        return self._loads(self.early)
+
+    def bring_factor(self) -> Iterator[Load | Compute]:
+        """Load the other factor of the product."""
+        return self._loads([*self.late, self.found.mix])
+
+    def scores(self) -> Iterator[Compute]:
+        """The scores of the block, masked."""
+        return (self._part(number) for number in self.early)
+
+    def weights(self) -> Iterator[Compute]:
+        """Maxima, exponentials and their sums; what is carried of them gets to its place."""
         walk, found = self.walk, self.found
-        for number in sorted(found.columns.dims):
-            compute = walk.compute(number)
-            yield from self._loads(compute, found.columns.dims[number])
+        for number in self.late:
             if number == found.top:
                 yield from self._top(number)
-            elif number in (found.total, found.mix):
-                yield from self._sum(number, walk.total if number == found.total else walk.mix)
+            elif number == found.total:
+                yield from self._sum(number, walk.total)
             else:
                 yield self._part(number)
-        for number, out in self._carried():
-            yield walk.pointwise(number, out, [Access(self.after[out.value], out.axes)], [])
+        yield self._carried(found.top, walk.top)
+        yield self._carried(found.total, walk.total)
 
-    def _carried(self) -> Iterator[tuple[int, Out]]:
-        walk, found = self.walk, self.found
-        yield from ((found.top, walk.top), (found.total, walk.total), (found.mix, walk.mix))
+    def mixed(self) -> Iterator[Compute]:
+        """The product, added to that of the blocks before."""
+        yield from self._sum(self.found.mix, self.walk.mix)
+        yield self._carried(self.found.mix, self.walk.mix)
 
-    def _loads(self, compute: Compute, column: str) -> Iterator[Load | Compute]:
-        """The loads of columns that a statement is the first to need; a factor whose depth runs fastest is
-        turned.
+    def _carried(self, number: int, out: Out) -> Compute:
+        return self.walk.pointwise(number, out, [Access(self.after[out.value], out.axes)], [])
+
+    def _loads(self, numbers: Sequence[int]) -> Iterator[Load | Compute]:
+        """The loads of columns that statements need. Factors are brought in as they lie, while the block
+        before is computed, and turned if their depth runs fastest.
         """
-        for access in compute.ins:
-            load = self.names.loads.get(access.value)
-            is_cut = any(a.dim == column for a in access.axes) and access.value not in self.renamed
-            if load is None or not is_cut or access in self.parts:
-                continue
-            part = replace(access, value=part_of(access, load, {column: (self.at, self.width)}, self.names))
-            yield self.names.loads[part.value]
-            walked = [a.dim for a in access.axes if a.dim is not None]
-            order = as_taken(compute.contraction, walked) if compute.contraction is not None else walked
-            if compute.contraction is not None and order != as_it_lies(access, load):
-                extents = {d.name: d.extent for d in compute.dims} | {column: self.width}
-                straight, turned = (self._laid_out(access, dims, extents) for dims in (walked, order))
-                self.names.apart |= {straight.value, turned.value}
-                yield kept_copy(part, straight, extents, self.names)
-                yield kept_copy(straight, turned, extents, self.names)
-                part = turned
-            self.parts[access] = part
+        for number in numbers:
+            compute, column = self.walk.compute(number), self.found.columns.dims[number]
+            for access in compute.ins:
+                load = self.names.loads.get(access.value)
+                is_cut = any(a.dim == column for a in access.axes)
+                if load is None or not is_cut or access in self.parts:
+                    continue
+                cut: dict[str | None, tuple[Linear, int]] = {column: (self.at, self.places.width)}
+                part = replace(access, value=part_of(access, load, cut, self.names))
+                yield self.names.loads[part.value]
+                if compute.contraction is not None:
+                    order = as_taken(compute.contraction, [a.dim for a in access.axes if a.dim is not None])
+                    ways = dict.fromkeys((tuple(as_it_lies(access, load)), tuple(order)))
+                    extents = {d.name: d.extent for d in compute.dims} | {column: self.places.width}
+                    for dims in ways:
+                        made = self._laid_out(access, dims, extents, len(ways) == 1)
+                        yield kept_copy(part, made, extents, self.names)
+                        part = made
+                self.parts[access] = part
 
-    def _laid_out(self, access: Access, order: Sequence[str], extents: Mapping[str, int]) -> Access:
-        """A new value with these dims as axes."""
-        old = self.names.values[access.value]
-        made = self.names.fresh(access.value, replace(old, shape=tuple(extents[d] for d in order)))
-        self.names.computed.add(made.name)
-        return Access(made.name, tuple(Axis(d) for d in order))
+    def _laid_out(
+        self, access: Access, dims: tuple[str, ...], extents: Mapping[str, int], is_rotating: bool
+    ) -> Access:
+        """The place of a factor with these dims as axes."""
+        key = (access, dims, self.places.parity if is_rotating else 0)
+        if key not in self.places.laid:
+            self.places.laid[key] = self.walk.laid_out(access, dims, extents)
+        return self.places.laid[key]
 
     def _top(self, number: int) -> Iterator[Compute]:
         """The maxima of the block, those of all columns by now, and what they shrink the sums by."""
@@ -225,18 +359,17 @@ class _Turn:
         yield walk.pointwise(number, replace(walk.top, value=new), [old, block], [_op("arith.maximumf")])
         powers = walk.compute(self.found.powers)
         ops = [_op("arith.subf"), _op(powers.body[powers.outs[0].result].op, 2)]
-        yield walk.pointwise(number, replace(walk.top, value=self.shrunk), [old, now], ops)
+        yield walk.pointwise(number, replace(walk.top, value=self.places.shrunk), [old, now], ops)
 
     def _sum(self, number: int, out: Out) -> Iterator[Compute]:
         """What was summed before, shrunk, and the sum over the block."""
         walk = self.walk
-        less, found = walk.like(out.value), walk.like(out.value)
-        shrunk = Access(self.shrunk, self.found.rows[number])
-        ins = [Access(out.value, out.axes), shrunk]
-        yield walk.pointwise(number, replace(out, value=less), ins, [_op("arith.mulf")])
+        found = walk.like(out.value)
+        shrunk = Access(self.places.shrunk, self.found.rows[number])
         yield self._part(number, found)
-        ins = [Access(less, out.axes), Access(found, out.axes)]
-        yield walk.pointwise(number, replace(out, value=self.after[out.value]), ins, [_op("arith.addf")])
+        ins = [Access(out.value, out.axes), shrunk, Access(found, out.axes)]
+        ops = [_op("arith.mulf"), _op("arith.addf", 3, 2)]
+        yield walk.pointwise(number, replace(out, value=self.after[out.value]), ins, ops)
 
     def _part(self, number: int, value: str = "") -> Compute:
         """A statement on the columns of the block; its result is `value` if that has no columns."""
@@ -246,7 +379,7 @@ class _Turn:
         column = self.found.columns.dims[number]
         made = replace(
             compute,
-            dims=tuple(replace(d, extent=self.width) if d.name == column else d for d in compute.dims),
+            dims=tuple(replace(d, extent=self.places.width) if d.name == column else d for d in compute.dims),
             ins=tuple(self._read(a) for a in compute.ins),
             outs=tuple(replace(o, value=value or self.renamed[o.value]) for o in compute.outs),
             body=tuple(self._entry(e, column) for e in compute.body),
@@ -256,8 +389,8 @@ class _Turn:
         return without_single_reductions(plain, self.names.values)
 
     def _read(self, access: Access) -> Access:
-        if access in self.parts:
-            return self.parts[access]
+        if (part := self.parts.get(access, self.walk.held.get(access))) is not None:
+            return part
         if access.value == self.walk.top.value:
             return replace(access, value=self.after[access.value])
         return replace(access, value=self.renamed.get(access.value, access.value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -102,7 +103,8 @@ def _recomputing(
     stored = frozenset(_homes(items, names))
     groups = flat_groups(items)
     producers = {o.value: c for g in groups for c in g.computes if c.source != KEEP for o in c.outs}
-    for several in [v for v in producers if sum(v in g.produced for g in groups) > 1]:
+    made_by = Counter(v for g in groups for v in g.produced)
+    for several in [v for v in producers if made_by[v] > 1]:
         del producers[several]
     written: list[Store] = []
     made: list[Group] = []

@@ -197,7 +197,8 @@ class Cut:
             return strip
         last = step.start + (step.trips - 1) * step.rows
         seen = 0 if self.mask is None else max(0, step.start + 1 + self.mask.shift)
-        return in_blocks(strip, self.names, self.strips.block, seen, {step.loop: (step.start, last)})
+        spans = {step.loop: (step.start, last)}
+        return in_blocks(strip, self.names, self.strips.block, self.strips.ahead, seen, spans)
 
     def loop(self, step: Step) -> Loop:
         """The loop over the strips of a step."""

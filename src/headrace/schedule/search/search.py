@@ -216,13 +216,12 @@ def _in_strips(
     room: int,
 ) -> ClassPlan | None:
     """The plan of a class in such strips; None if they do not fit."""
-    is_holding = has_loops or strips.block > 0
-    made = class_outline(part, device, True, strips, is_holding)
+    made = class_outline(part, device, True, strips, has_loops)
     kinds = dict.fromkeys(made.homes, "lx")
     if max(live_bytes(made, kinds, strips.block > 0)) < room:
         with suppress(ScratchpadFull):
             plan = _planned(part, made, kinds, device, without, tally, room, strips)
-            return replace(plan, is_holding=is_holding)
+            return replace(plan, is_holding=has_loops)
     return None
 
 

@@ -16,11 +16,16 @@ from headrace.schedule.search.pricing import rates
 ROWS = (128, 64, 32, 16, 8)
 """Rows of a strip that are tried, the most first."""
 
-LOOP_ROWS = (512, 256, *ROWS)
+LOOP_ROWS = (1024, 512, 256, *ROWS)
 """The same where every strip runs a loop that carries values: what the loop loads comes once a strip."""
 
 BLOCKS = (256, 128, 64)
 """Columns of a softmax that come at a time where whole rows of them do not fit."""
+
+AHEAD = 128
+"""The same where scores are computed one block ahead: of two blocks they are kept. Where columns grow in
+steps, that is not tried: every step would write out several blocks.
+"""
 
 LATE = 3
 """Steps by which the results of early steps are stored later than they are computed."""
@@ -42,16 +47,19 @@ def choices(part: CoreClass, without: Container[str]) -> Iterator[list[list[Stri
         return
     steps = STEPS if found.has_triangle else 1
     sizes = [rows for rows in ROWS if rows < found.rows]
-    for kept in (True, False):
-        paces = [(False, 0)]
-        if kept and "double-buffering" not in without:
-            late = [(True, LATE)] if steps > LATE + 1 and "pacing" not in without else []
-            paces = [*late, *paces, (True, 0)] if late else [(True, 0), *paces]
-        lists = [[Strips(rows, steps, kept, ahead, late=n) for rows in sizes] for ahead, n in paces]
-        if not kept and found.has_softmax:
-            taller = [rows for rows in LOOP_ROWS if rows < found.rows]
-            lists += [[Strips(rows, steps, kept, block=n) for rows in taller] for n in BLOCKS]
-        yield lists
+    paces = [(False, 0)]
+    if "double-buffering" not in without:
+        late = [(True, LATE)] if steps > LATE + 1 and "pacing" not in without else []
+        paces = [*late, *paces, (True, 0)] if late else [(True, 0), *paces]
+    yield [[Strips(rows, steps, True, ahead, late=n) for rows in sizes] for ahead, n in paces]
+    if not found.has_softmax:
+        yield [[Strips(rows, steps, False) for rows in sizes]]
+        return
+    taller = [rows for rows in LOOP_ROWS if rows < found.rows]
+    turns = [(n, False) for n in BLOCKS]
+    if steps == 1 and "double-buffering" not in without:
+        turns.append((AHEAD, True))
+    yield [[Strips(rows, steps, False, ahead, block=n) for rows in taller] for n, ahead in turns]
 
 
 def scratch_cycles(made: Outline, kinds: dict[str, str], cores: int, device: Device) -> float:
