@@ -9,8 +9,8 @@ from headrace.ir.diagnostics import HeadraceError
 from headrace.machine.check import Finding, sanitize
 from headrace.machine.decode import decode
 from headrace.schedule.verify import verify
+from tests.mutants.classes import CLASSES, mutant
 from tests.mutants.interleaving import Hang, Order, interleave
-from tests.mutants.mutators import CLASSES, mutant
 from tests.mutants.subjects import Subject
 from tests.mutants.timed import timed_order
 

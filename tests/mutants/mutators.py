@@ -1,4 +1,4 @@
-"""One fault in a DFIR module, in eight classes that mirror what the sanitizer looks for.
+"""Places for one fault in a DFIR module, in eight classes that mirror what the sanitizer looks for.
 
 A mutator lists the places of a module where it applies, as thunks that change the module and say what they
 did. Modules are changed in place: mutate a clone.
@@ -6,7 +6,6 @@ did. Modules are changed in place: mutate a clone.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any
@@ -32,33 +31,19 @@ MOVES = (*STREAMS, *COPIES, *VECTORS, "agen.composite_memory_interleave")
 ACCESSES = (*MOVES, "dataflow.send", "dataflow.receive", "scf.for")
 
 
-def mutant(module: Any, kind: str, seed: int) -> tuple[str, Any] | None:
-    """(what was done, a changed copy of the module); None if the class applies nowhere."""
-    copy = module.clone()
-    changes = list(CLASSES[kind](copy))
-    if not changes:
-        return None
-    # every kind of change is as likely as the others, wherever it applies most often
-    rng = random.Random(f"{kind} {seed}")
-    what = rng.choice(sorted({text.split(":")[0] for text, _ in changes}))
-    text, make = rng.choice([c for c in changes if c[0].split(":")[0] == what])
-    make()
-    return text, copy
-
-
 # ---- what the classes are made of --------------------------------------------------------------------------
-def _programs(module: Any) -> Iterator[Any]:
+def programs(module: Any) -> Iterator[Any]:
     return (op for op in module.walk() if op.name == "dataflow.program_unit")
 
 
-def _ops(module: Any, *names: str) -> Iterator[Any]:
-    for program in _programs(module):
+def ops_of(module: Any, *names: str) -> Iterator[Any]:
+    for program in programs(module):
         for op in program.walk():
             if op.name in names:
                 yield op
 
 
-def _at(op: Operation) -> str:
+def at(op: Operation) -> str:
     place = location(op)
     return f"{op.name} at {place.line}:{place.col}"
 
@@ -71,8 +56,8 @@ def _is_fence(op: Any) -> bool:
     return "fence" in _label(op)
 
 
-def _syncs(module: Any) -> list[Any]:
-    return [op for op in _ops(module, *SYNCS) if not _is_fence(op)]
+def syncs(module: Any) -> list[Any]:
+    return [op for op in ops_of(module, *SYNCS) if not _is_fence(op)]
 
 
 def _plus(op: Operation, value: SSAValue, amount: int) -> SSAValue:
@@ -157,26 +142,26 @@ def _double(op: Operation) -> Callable[[], None]:
     return change
 
 
-def _is_device(view: Any) -> bool:
+def is_device(view: Any) -> bool:
     unit = view.unit.owner
     return getattr(unit, "name", "") == "dataflow.get_unit" and "core" not in unit.attributes
 
 
 def _views(module: Any) -> list[Any]:
     """Views of scratchpads and register files."""
-    return [v for v in _ops(module, "dataflow.get_logical_memory_view") if not _is_device(v)]
+    return [v for v in ops_of(module, "dataflow.get_logical_memory_view") if not is_device(v)]
 
 
 def _is_local(memref: SSAValue) -> bool:
     op = memref.owner
-    return isinstance(op, Operation) and op.name == "dataflow.get_logical_memory_view" and not _is_device(op)
+    return isinstance(op, Operation) and op.name == "dataflow.get_logical_memory_view" and not is_device(op)
 
 
 # ---- the classes -------------------------------------------------------------------------------------------
 def order(module: Any) -> Iterator[Change]:
     """Races: an access before its wait or behind its signal, or both signals of a label gone."""
     labels: dict[str, list[Any]] = {}
-    for op in _syncs(module):
+    for op in syncs(module):
         labels.setdefault(_label(op), []).append(op)
         after, before = op.next_op, op.prev_op
         if (
@@ -185,23 +170,23 @@ def order(module: Any) -> Iterator[Change]:
             and after.name in MOVES
             and not after.results
         ):
-            yield f"wait behind its access: {_at(op)}", _swap(op, after)
+            yield f"wait behind its access: {at(op)}", _swap(op, after)
         if (
             op.name == "dataflow.sync_send"
             and before is not None
             and before.name in MOVES
             and not before.results
         ):
-            yield f"signal before its access: {_at(op)}", _swap(before, op)
+            yield f"signal before its access: {at(op)}", _swap(before, op)
     for label, ops in labels.items():
         yield f"label dropped: {label!r}", _erase(*ops)
 
 
 def signals(module: Any) -> Iterator[Change]:
     """Lost signals: one signal or wait dropped, doubled, or meant for another unit."""
-    for op in _syncs(module):
-        yield f"dropped: {_at(op)}", _erase(op)
-        yield f"doubled: {_at(op)}", _double(op)
+    for op in syncs(module):
+        yield f"dropped: {at(op)}", _erase(op)
+        yield f"doubled: {at(op)}", _double(op)
         mine = op.operands[0]
         program = op
         while program.name != "dataflow.program_unit":
@@ -209,39 +194,39 @@ def signals(module: Any) -> Iterator[Change]:
         peers = {o.operands[0] for o in program.walk() if o.name in SYNCS} - {mine}
         if peers:
             other = sorted(peers, key=lambda v: str(v.name_hint))[0]
-            yield f"peer changed: {_at(op)}", (lambda o=op, v=other: o.operands.__setitem__(0, v))
+            yield f"peer changed: {at(op)}", (lambda o=op, v=other: o.operands.__setitem__(0, v))
 
 
 def credits(module: Any) -> Iterator[Change]:
     """Deadlock: another number of credits, waits moved in front of the signals that let the partner go on."""
-    for loop in _ops(module, "scf.for"):
+    for loop in ops_of(module, "scf.for"):
         inner = [op for op in loop.body.block.ops if op.name in SYNCS]
         if inner and all(op.name in (*SYNCS, "scf.yield") for op in loop.body.block.ops):
-            yield f"credit less: {_at(loop)}", _loop_end(loop, -1)
-            yield f"credit more: {_at(loop)}", _loop_end(loop, 1)
-    for op in _syncs(module):
+            yield f"credit less: {at(loop)}", _loop_end(loop, -1)
+            yield f"credit more: {at(loop)}", _loop_end(loop, 1)
+    for op in syncs(module):
         others = [o for o in op.parent.ops if o.name in SYNCS and o is not op]
         if op.name == "dataflow.sync_recv":
             earlier = [o for o in others if o.name == "dataflow.sync_send" and o.is_before_in_block(op)]
             if earlier:
-                yield f"wait earlier: {_at(op)}", _before(op, earlier[0])
+                yield f"wait earlier: {at(op)}", _before(op, earlier[0])
         else:
             later = [o for o in others if o.name == "dataflow.sync_recv" and op.is_before_in_block(o)]
             if later:
-                yield f"signal later: {_at(op)}", _swap(op, later[-1])
+                yield f"signal later: {at(op)}", _swap(op, later[-1])
     labels: dict[str, list[Any]] = {}
-    for op in _syncs(module):
+    for op in syncs(module):
         labels.setdefault(_label(op), []).append(op)
     for label, ops in labels.items():
         yield f"answer awaited before the signal: {label!r}", _answered(ops)
-    for loop in _ops(module, "scf.for"):
+    for loop in ops_of(module, "scf.for"):
         before = loop.prev_op
         if (
             before is not None
             and before.name == "dataflow.sync_send"
             and any(o.name in SYNCS for o in loop.walk())
         ):
-            yield f"signal after loop: {_at(loop)}", _swap(before, loop)
+            yield f"signal after loop: {at(loop)}", _swap(before, loop)
 
 
 def _answered(ops: list[Any]) -> Callable[[], None]:
@@ -267,48 +252,48 @@ def _before(op: Any, first: Any) -> Callable[[], None]:
 
 def messages(module: Any) -> Iterator[Change]:
     """FIFO: a message dropped or doubled, another trip count or number of vectors on one side."""
-    for op in _ops(module, "dataflow.send", "dataflow.receive"):
+    for op in ops_of(module, "dataflow.send", "dataflow.receive"):
         inside = op.parent_op()
         if inside is not None and inside.name in STREAMS:
             continue
         if op.name == "dataflow.send":
-            yield f"send dropped: {_at(op)}", _erase(op)
-            yield f"send doubled: {_at(op)}", _double(op)
+            yield f"send dropped: {at(op)}", _erase(op)
+            yield f"send doubled: {at(op)}", _double(op)
         else:
-            yield f"receive doubled: {_at(op)}", _double(op)
-    for loop in _ops(module, "scf.for"):
+            yield f"receive doubled: {at(op)}", _double(op)
+    for loop in ops_of(module, "scf.for"):
         if any(op.name in ("dataflow.send", "dataflow.receive", *STREAMS) for op in loop.walk()):
-            yield f"iteration less: {_at(loop)}", _loop_end(loop, -1)
-            yield f"iteration more: {_at(loop)}", _loop_end(loop, 1)
-    for op in _ops(module, *STREAMS):
+            yield f"iteration less: {at(loop)}", _loop_end(loop, -1)
+            yield f"iteration more: {at(loop)}", _loop_end(loop, 1)
+    for op in ops_of(module, *STREAMS):
         for amount, word in ((-1, "less"), (1, "more")):
             change = _sets(op, ("time_set",), amount)
             if change is not None:
-                yield f"vector {word}: {_at(op)}", change
+                yield f"vector {word}: {at(op)}", change
 
 
 def coverage(module: Any) -> Iterator[Change]:
     """Never-written reads: what fills a buffer is gone or fills less of it."""
     fills: dict[Any, list[Any]] = {}
-    for op in _ops(module, *COPIES):
+    for op in ops_of(module, *COPIES):
         target = op.dst if op.name == COPIES[0] else op.direct_dst
         if _is_local(target):
             fills.setdefault((target.owner.parent, target.owner.start), []).append(op)
     for ops in fills.values():
         # all fills of a buffer alike: a later one that is short leaves what an earlier one wrote
-        yield f"copy dropped: {_at(ops[0])}", _erase(*ops)
+        yield f"copy dropped: {at(ops[0])}", _erase(*ops)
         for names, word in ((("time_set",), "rows"), (("load_set", "store_set"), "columns")):
             changes = [_sets(op, names, -1) for op in ops]
             if all(changes):
-                yield f"{word} missing: {_at(ops[0])}", _all(changes)
+                yield f"{word} missing: {at(ops[0])}", _all(changes)
     stores: dict[Any, list[Any]] = {}
-    for op in _ops(module, "agen.composite_store"):
+    for op in ops_of(module, "agen.composite_store"):
         if _is_local(op.memref):
             stores.setdefault(op.memref.owner, []).append(op)
     for ops in stores.values():
-        yield f"stored elsewhere: {_at(ops[0])}", _all([_moved(op, "affine_map", 1) for op in ops])
-    for op in _ops(module, "agen.vector_store"):
-        yield f"store dropped: {_at(op)}", _erase(op)
+        yield f"stored elsewhere: {at(ops[0])}", _all([_moved(op, "affine_map", 1) for op in ops])
+    for op in ops_of(module, "agen.vector_store"):
+        yield f"store dropped: {at(op)}", _erase(op)
 
 
 def _all(changes: list[Any]) -> Callable[[], None]:
@@ -334,20 +319,20 @@ def bounds(module: Any) -> Iterator[Change]:
         VECTORS[1]: ["memref"],
         COPIES[0]: ["src", "dst"],
     }
-    for op in _ops(module, *maps):
+    for op in ops_of(module, *maps):
         for side in maps[op.name]:
             name = "affine_map" if side == "memref" else f"{side}_map"
             shape = getattr(op, side).type.get_shape()
             for dim, extent in enumerate(shape):
                 if extent > 0:
-                    yield f"shifted: {_at(op)} {side} dim {dim}", _moved(op, name, extent, dim)
-                    yield f"before the start: {_at(op)} {side} dim {dim}", _moved(op, name, -extent, dim)
-    for view in _ops(module, "dataflow.get_logical_memory_view"):
+                    yield f"shifted: {at(op)} {side} dim {dim}", _moved(op, name, extent, dim)
+                    yield f"before the start: {at(op)} {side} dim {dim}", _moved(op, name, -extent, dim)
+    for view in ops_of(module, "dataflow.get_logical_memory_view"):
         shape = list(view.result.type.get_shape())
         for dim, extent in enumerate(shape):
             if extent > 1:
                 smaller = [e - 1 if d == dim else e for d, e in enumerate(shape)]
-                yield f"view smaller: {_at(view)} dim {dim}", _retyped(view, smaller)
+                yield f"view smaller: {at(view)} dim {dim}", _retyped(view, smaller)
 
 
 def _retyped(view: Any, shape: list[int]) -> Callable[[], None]:
@@ -373,7 +358,7 @@ def addresses(module: Any) -> Iterator[Change]:
         for other in buffers.keys() - {low}:
             yield f"on another: buffer at {low} to {other}", _restarted(views, other)
         for view in views:
-            yield f"view away: {_at(view)}", _restarted([view], -(-top // 128) * 128)
+            yield f"view away: {at(view)}", _restarted([view], -(-top // 128) * 128)
 
 
 def constant(value: SSAValue) -> int | None:
@@ -404,17 +389,17 @@ def _restarted(views: list[Any], start_bytes: int) -> Callable[[], None]:
 
 def registers(module: Any) -> Iterator[Change]:
     """Register files: those of another unit, or a value spilled to the file of one unit by all of a kind."""
-    for op in _ops(module, "dataflow.get_local_unit"):
+    for op in ops_of(module, "dataflow.get_local_unit"):
         program = op.parent_op()
         peers = {o.operands[0] for o in program.walk() if o.name in ("dataflow.send", "dataflow.receive")}
         for peer in sorted(peers, key=lambda v: str(v.name_hint)):
             if peer.owner.parent is op.parent:
-                yield f"of another unit: {_at(op)} {peer.name_hint}", _of_unit(op, peer)
-    for program in _programs(module):
+                yield f"of another unit: {at(op)} {peer.name_hint}", _of_unit(op, peer)
+    for program in programs(module):
         for op in program.walk():
             if op.name == "dataflow.send" and op.parent_op().name not in STREAMS and _lanes(op.data.type) > 1:
                 for k in {0, len(program.units) - 1}:
-                    yield f"spilled to one file: {_at(op)} unit {k}", _spilled(op, program.units[k])
+                    yield f"spilled to one file: {at(op)} unit {k}", _spilled(op, program.units[k])
 
 
 def _lanes(kind: Any) -> int:
@@ -462,16 +447,3 @@ def _of_unit(op: Any, peer: Any) -> Callable[[], None]:
         op.operands[0] = peer
 
     return change
-
-
-CLASSES: dict[str, Callable[[Any], Iterator[Change]]] = {
-    "order": order,
-    "signals": signals,
-    "credits": credits,
-    "messages": messages,
-    "coverage": coverage,
-    "bounds": bounds,
-    "addresses": addresses,
-    "registers": registers,
-}
-"""The eight classes."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tests.mutants.classes import CLASSES, EXCEPTIONS
 from tests.mutants.interleaving import Order
 from tests.mutants.judge import Verdict, judge, mutants, outcome
-from tests.mutants.mutators import CLASSES
 from tests.mutants.subjects import Subject
 
 HEAD = ("class", "mutants", "change the result", "sanitizer", "verifier", "alike in all orders")
@@ -23,8 +23,13 @@ def verdicts(subjects: Iterable[Subject], per_class: int, seed: int = 0) -> list
 
 
 def missed(found: Sequence[Verdict], by: str) -> list[str]:
-    """The mutants that change a result without an objection of "sanitized" or "verified"."""
-    return [f"{v.subject}: {v.kind}: {v.change}" for v in found if v.is_changing and not getattr(v, by)]
+    """The mutants that change a result without an objection of "sanitized" or "verified".
+
+    What is left out once, and legal, is another program: it does not count if its result is the same in all
+    orders.
+    """
+    wrong = [v for v in found if v.is_changing and not (v.is_lawful and v.kind in EXCEPTIONS)]
+    return [f"{v.subject}: {v.kind}: {v.change}" for v in wrong if not getattr(v, by)]
 
 
 def table(found: Sequence[Verdict]) -> str:

@@ -24,6 +24,7 @@ from headrace.runtime.compiler import Options, compile_kernel
 from headrace.runtime.defaults import default_scalars
 from headrace.runtime.kernel import Kernel, load
 from tests.machine import samples
+from tests.mutants.rings import ring
 
 Array = np.ndarray[Any, Any]
 ROOT = Path(__file__).parents[2]
@@ -42,6 +43,9 @@ KERNELS = {
     "extract_slice_dynamic": ("tiny",),
     "swiglu_1": ("tiny",),
     "paged_copy": ("tiny", "sample"),
+    "ring_reduce": ("sample", "spyre"),
+    "ring_reduce_loop": ("tiny",),
+    "host_two_kernels": ("tiny",),
 }
 """Kernels of `tests/kernels` small enough to run a few thousand times, and for which devices."""
 
@@ -129,15 +133,33 @@ def of_kernel(kernel: Kernel, chip: str, name: str) -> Subject:
     return Subject(name, module, program.device, memory, binding.values(arguments), outputs, blank)
 
 
+def long_ring(rows: int = 40) -> Subject:
+    """Rows through the copies of a buffer, in loops that are long for a program that small."""
+    far, width = 1 << 13, 64
+    memory = Memory(1 << 22)
+    values = np.random.default_rng(1).standard_normal(rows * width).astype(np.float16)
+    memory.bytes[: values.nbytes] = values.view(np.uint8)
+    span = (far * 2, far * 2 + values.nbytes)
+    module = parse(ring(rows, rows, rows, far=far))
+    return Subject("long ring", module, device("spyre"), memory, {}, (span,), (span,))
+
+
+@lru_cache(maxsize=1)
+def joined_subject() -> Subject:
+    """Two cores that exchange signals, each as good as the other."""
+    return of_kernel(load(ROOT / "tests" / "kernels" / "ring_reduce.mlir"), "sample", "ring_reduce on sample")
+
+
 @lru_cache(maxsize=1)
 def small_subjects() -> tuple[Subject, ...]:
     """A few programs whose mutants run in a moment."""
     few = [s for s in hand_written() if s.name in ("softmax", "ring_reduce", "resident")]
     folder = ROOT / "tests" / "kernels"
-    return (*few, of_kernel(load(folder / "nested_loops.mlir"), "spyre-1core", "nested_loops on spyre-1core"))
+    nested = of_kernel(load(folder / "nested_loops.mlir"), "spyre-1core", "nested_loops on spyre-1core")
+    return (*few, nested, joined_subject(), long_ring())
 
 
 @lru_cache(maxsize=1)
 def all_subjects() -> tuple[Subject, ...]:
     """Every program that is put to the test."""
-    return (*hand_written(), *compiled())
+    return (*hand_written(), *compiled(), long_ring())

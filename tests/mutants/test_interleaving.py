@@ -4,9 +4,9 @@ import pytest
 
 from headrace.machine.decode import decode
 from headrace.machine.execute import execute
+from tests.mutants.classes import CLASSES, mutant
 from tests.mutants.interleaving import Hang, Order, interleave
 from tests.mutants.judge import ORDERS, outcome, outcomes
-from tests.mutants.mutators import CLASSES, mutant
 from tests.mutants.subjects import Subject, small_subjects
 
 SUBJECTS = small_subjects()

@@ -3,8 +3,9 @@
 import pytest
 
 from headrace.schedule.verify import verify
+from headrace.schedule.verify.cores.symmetry import symmetry
+from tests.mutants.classes import CLASSES
 from tests.mutants.judge import mutants
-from tests.mutants.mutators import CLASSES
 from tests.mutants.rates import missed, table, verdicts
 from tests.mutants.subjects import all_subjects, small_subjects
 
@@ -26,12 +27,17 @@ def test_all_mutants_that_change_a_result_are_caught() -> None:
     assert missed(found, "verified") == []
 
 
-def test_shortened_runs_object_to_every_mutant_that_full_ones_object_to(monkeypatch) -> None:
-    """Loops and events without their middle show what is wrong as well, and nothing that is right."""
-    made = [(s, m) for s in small_subjects() for m in (s.module, *(m for *_, m in mutants(s, 1)))]
+def test_a_run_of_parts_objects_to_every_mutant_that_a_whole_one_objects_to(monkeypatch) -> None:
+    """Loops without their middle, long events and one core for all that are alike show what is wrong as well,
+    and nothing that is right.
+    """
+    made = [(s, "", s.module) for s in small_subjects()]
+    made += [(s, f"{kind}: {change}", m) for s in small_subjects() for kind, change, m in mutants(s, 1)]
     found = []
-    for most in (10**9, 0):
+    for most, of_party in ((0, symmetry), (10**9, lambda party, cores: None)):
         monkeypatch.setattr("headrace.schedule.verify.FULL_EVENTS", most)
-        found.append([any(d.severity == "error" for d in verify(m, s.device)) for s, m in made])
-    assert found[0] == found[1]
+        monkeypatch.setattr("headrace.schedule.verify.cores.symmetry.symmetry", of_party)
+        found.append([any(d.severity == "error" for d in verify(m, s.device)) for s, _, m in made])
+    differ = [f"{s.name}: {change}" for (s, change, _), a, b in zip(made, *found, strict=True) if a != b]
+    assert differ == []
     assert any(found[0]) and not all(found[0])

@@ -10,7 +10,7 @@ from headrace.arch.presets import device
 from headrace.ir.text import parse, print_module
 from headrace.schedule.lower import lower
 from headrace.schedule.verify import verify
-from headrace.schedule.verify.programs.periods import Periods
+from headrace.schedule.verify.programs.periods import Periods, period
 from tests.schedule.machine_run import source
 
 PROGRAMS = Path(__file__).parents[1] / "machine" / "programs"
@@ -141,3 +141,48 @@ def test_a_loop_has_the_period_of_what_follows_from_its_variable() -> None:
     known = {op.result: op.value.value.data for op in function.walk() if op.name == "arith.constant"}
     periods = Periods(function, known)
     assert [periods.of(n) for n in (40, 30, 7)] == [10, 3, 1]
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("%a = arith.muli %k, %c3 : index\n%b = arith.remui %a, %c7 : index", 7),
+        ("%a = affine.apply affine_map<(d0) -> ((d0 + 1) floordiv 6 + d0 mod 4)>(%k)", 12),
+        ("%a = arith.muli %k, %k : index", None),
+        ("%a = arith.remui %c7, %k : index", None),
+        ("%a = arith.minsi %k, %c7 : index", None),
+        ("%a = arith.addi %k, %c3 : index\n%b = arith.cmpi eq, %a, %c7 : index", None),
+        ("scf.for %j = %c3 to %k step %c3 {\n}", None),
+        ("scf.for %j = %c3 to %c7 step %c3 {\n%a = affine.apply affine_map<(d0) -> (d0 mod 5)>(%k)\n}", 5),
+    ],
+)
+def test_a_loop_whose_variable_decides_something_has_no_period(body: str, wanted: int | None) -> None:
+    text = f"""
+    module {{
+      func.func @f() {{
+        %c0 = arith.constant 0 : index
+        %c3 = arith.constant 3 : index
+        %c7 = arith.constant 7 : index
+        scf.for %k = %c0 to %c7 step %c3 {{
+          {body}
+        }}
+        func.return
+      }}
+    }}"""
+    loop = next(op for op in parse(text).walk() if op.name == "scf.for")
+    assert period(loop) == wanted
+
+
+def test_a_loop_that_carries_numbers_has_no_period() -> None:
+    text = """
+    module {
+      func.func @f() {
+        %c0 = arith.constant 0 : index
+        %c7 = arith.constant 7 : index
+        %r = scf.for %k = %c0 to %c7 step %c7 iter_args(%x = %c0) -> (index) {
+          scf.yield %k : index
+        }
+        func.return
+      }
+    }"""
+    assert period(next(op for op in parse(text).walk() if op.name == "scf.for")) is None
