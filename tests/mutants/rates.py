@@ -22,14 +22,18 @@ def verdicts(subjects: Iterable[Subject], per_class: int, seed: int = 0) -> list
     return found
 
 
-def missed(found: Sequence[Verdict], by: str) -> list[str]:
-    """The mutants that change a result without an objection of "sanitized" or "verified".
+def is_wrong(found: Verdict) -> bool:
+    """Whether a mutant changes a result in a way that a checker can object to.
 
     What is left out once, and legal, is another program: it does not count if its result is the same in all
     orders.
     """
-    wrong = [v for v in found if v.is_changing and not (v.is_lawful and v.kind in EXCEPTIONS)]
-    return [f"{v.subject}: {v.kind}: {v.change}" for v in wrong if not getattr(v, by)]
+    return found.is_changing and not (found.is_lawful and found.kind in EXCEPTIONS)
+
+
+def missed(found: Sequence[Verdict], by: str) -> list[str]:
+    """The wrong mutants without an objection of "sanitized" or "verified"."""
+    return [f"{v.subject}: {v.kind}: {v.change}" for v in found if is_wrong(v) and not getattr(v, by)]
 
 
 def table(found: Sequence[Verdict]) -> str:
@@ -37,7 +41,7 @@ def table(found: Sequence[Verdict]) -> str:
     rows = []
     for kind in (*CLASSES, "all"):
         mine = [v for v in found if kind in (v.kind, "all")]
-        changing = [v for v in mine if v.is_changing]
+        changing = [v for v in mine if is_wrong(v)]
         caught = [
             _rate(sum(bool(getattr(v, by)) for v in changing), len(changing))
             for by in ("sanitized", "verified")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from headrace.schedule.verify.run import Record
 from headrace.schedule.verify.spans import byte_range, have_one_layout, hulls_meet, share_bytes
 
 EXACT_LIMIT = 1 << 22
+MOST_PAIRS = 1 << 18
+"""Pairs of events that are compared at a time."""
 
 SHORTENED = FIRST_STEPS + 1 + LAST_STEPS
 
@@ -87,25 +90,41 @@ def overwritten_indices(records: Sequence[Record], units: Sequence[Handle]) -> I
 def _suspects(seen: Sequence[_Seen]) -> Iterator[tuple[_Seen, _Seen]]:
     """Pairs of different units whose byte ranges overlap, one writing, that the clocks of whole events leave
     open.
+
+    What a unit knows grows along its program: the events of another unit that are open to one of its own
+    follow each other.
     """
-    count = len(seen)
-    if count < 2:
-        return
-    first = np.array([s.first for s in seen])
-    end = np.array([s.end for s in seen])
-    unit = np.array([s.record.unit for s in seen])
+    first, end = (np.array(ends) for ends in zip(*((s.first, s.end) for s in seen), strict=True))
     writes = np.array([s.touch.is_write for s in seen])
-    column = {number: at for at, number in enumerate(sorted(set(unit.tolist())))}
-    place = np.array([column[number] for number in unit.tolist()])
-    start = np.array([[s.record.start.of(number) for number in column] for s in seen])
-    done = np.array([s.record.end for s in seen])
-    for k in range(count - 1):
-        rest = slice(k + 1, count)
-        open_ = (first[k] < end[rest]) & (first[rest] < end[k]) & (unit[rest] != unit[k])
-        open_ &= writes[k] | writes[rest]
-        open_ &= (start[rest, place[k]] < done[k]) & (start[k][place[rest]] < done[rest])
-        for other in np.flatnonzero(open_):
-            yield seen[k], seen[k + 1 + int(other)]
+    done = np.array([max(s.record.end, s.record.time) for s in seen])
+    of_unit: dict[int, list[int]] = {}
+    for k, one in enumerate(seen):
+        of_unit.setdefault(one.record.unit, []).append(k)
+    for (unit, mine), (other, others) in combinations(of_unit.items(), 2):
+        a, b = np.array(mine), np.array(others)
+        if not (writes[a].any() or writes[b].any()):
+            continue
+        known = np.array([seen[k].record.start.of(other) for k in mine])
+        seen_by = np.array([seen[k].record.start.of(unit) for k in others])
+        low = np.searchsorted(done[b], known, side="right")
+        counts = np.maximum(np.searchsorted(seen_by, done[a], side="left") - low, 0)
+        for part in _parts(counts):
+            left = np.repeat(a[part], counts[part])
+            starts = np.cumsum(counts[part]) - counts[part]
+            right = b[np.arange(len(left)) + np.repeat(low[part] - starts, counts[part])]
+            open_ = (first[left] < end[right]) & (first[right] < end[left]) & (writes[left] | writes[right])
+            for at in np.flatnonzero(open_).tolist():
+                yield seen[left[at]], seen[right[at]]
+
+
+def _parts(counts: np.ndarray) -> Iterator[slice]:
+    """The counts in parts of `MOST_PAIRS` together, or of one count."""
+    total, begun = np.cumsum(counts), 0
+    while begun < len(counts):
+        before = total[begun - 1] if begun else 0
+        stop = max(int(np.searchsorted(total, before + MOST_PAIRS, side="right")), begun + 1)
+        yield slice(begun, stop)
+        begun = stop
 
 
 def _meet(a: _Seen, b: _Seen) -> bool:

@@ -43,7 +43,7 @@ def _touch(scope: Scope, op: Any, side: Side) -> Touch:
 
 def _extents(scope: Scope, op: Any, elements: Any, time_map: Any, symbols: tuple[int, ...]) -> Any:
     """(box extents, times) of a transfer, which only its symbols change."""
-    key = ("extents", op, elements, time_map, symbols)
+    key = (id(op), id(elements), id(time_map), symbols)
     if key not in scope.shared:
         extents = box_extents(elements, symbols, op)
         counts = box_extents(op.time_set, symbols, op) if time_map is not None else ()

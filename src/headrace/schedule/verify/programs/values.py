@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.text import location
@@ -24,8 +24,7 @@ class Unverifiable(HeadraceError):
     """The program depends on values that exist only at run time."""
 
 
-@dataclass(frozen=True)
-class Handle:
+class Handle(NamedTuple):
     """A unit or memory: kind in lower case, core (-1: the device), corelet."""
 
     kind: str
@@ -112,7 +111,7 @@ class Scope:
 
     def asked(self, op: Any, what: Callable[[Any], Any]) -> Any:
         """What the text says of an op, asked once for all its runs."""
-        key = (what, op)
+        key = (what, id(op))
         if key not in self.shared:
             self.shared[key] = what(op)
         return self.shared[key]
