@@ -96,8 +96,8 @@ def search(
 
     A phase gets `room` bytes of the scratchpad (the largest of `rooms` if not given). Where the least tile of
     a fused phase needs more, nothing is fused; ScratchpadFull if even then one does. `simulate` gives the
-    cycles of a plan; from effort 2 on, plans that differ from the best one in a phase are simulated too and
-    the fastest wins.
+    cycles of a plan; from effort 2 on, plans that differ from the best one in some phases are simulated too
+    and the fastest wins.
     """
     graph = without_local_views(graph)
     chosen: Options = options if options is not None else Defaults()
@@ -121,7 +121,7 @@ def search(
     )  # fmt: skip
     if simulate is None or chosen.effort < 2 or not tally.runners_up:
         return best
-    return fastest(best, tally.runners_up[: 4 * chosen.effort], simulate)
+    return fastest(best, tally.runners_up, simulate, 4 * chosen.effort)
 
 
 def rooms(device: Device) -> list[int]:
