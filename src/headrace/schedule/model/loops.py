@@ -33,6 +33,7 @@ def for_op(state: State, op: Operation, run: Run) -> list[Binding]:
         found = longest(state, op)
         if found is not None and (joined := _one_block(state, op, found[0], inits, run, found[1])):
             state.has_blocks = True
+            state.goes_on |= nm.sub(found[1], found[0].start).is_constant
             return joined
     return run_loop(state, op, bounds_of(state, op), inits, run)
 

@@ -87,7 +87,9 @@ class _Kernel:
     scratch: Mapping[str, Arg]
     has_blocks: bool
     goes_on: bool
-    """Whether some loop is as long on all tiles as on the one where it is longest."""
+    """Whether some loop is as long on all tiles as on the one where it is longest. Loops that would have to
+    be unrolled to end earlier do not count: their rows are worth what whole rows are.
+    """
 
 
 def _kernel(module: ModuleOp, run: KernelRun, cores: int, ring: Use, blocks: Blocks) -> _Kernel:
@@ -97,7 +99,7 @@ def _kernel(module: ModuleOp, run: KernelRun, cores: int, ring: Use, blocks: Blo
     further = {arg for s in pieces.values() for arg in s.read_further}
     if further & {arg for piece in pieces for arg in changed(piece.body)}:
         pieces = _pieces(module, run.kernel, coordinates, run.bindings, ring, "exact")
-        further.clear()
+    goes_on = any(s.goes_on for s in pieces.values())
     lost = missed(list(pieces))
     if lost:
         raise HeadraceError(lost)
@@ -105,7 +107,7 @@ def _kernel(module: ModuleOp, run: KernelRun, cores: int, ring: Use, blocks: Blo
     later.counter = max(s.counter for s in pieces.values())
     scratch = {name: arg for s in pieces.values() for name, arg in s.scratch.items()}
     has_blocks = any(s.has_blocks for s in pieces.values())
-    return _Kernel(core_classes(list(pieces), cores, later), scratch, has_blocks, bool(further))
+    return _Kernel(core_classes(list(pieces), cores, later), scratch, has_blocks, goes_on)
 
 
 def _pieces(

@@ -181,6 +181,8 @@ class State:
     """Where the loop at hand ends on each tile if it is evaluated as if it went on to the longest end."""
     read_further: set[tuple[str, str]] = field(default_factory=set)
     """The memories that loops read which go on to the longest end."""
+    goes_on: bool = False
+    """Whether one of them ends at a number on every tile."""
     has_blocks: bool = False
     """Whether a loop over blocks of keys became one block of all of them."""
 
