@@ -1,6 +1,6 @@
 """Headrace: PyTorch → KTIR → Dataflow Scheduler → DFIR → virtual accelerator, every level open and runnable.
 
-The public names load on first use, so that `import headrace` stays cheap (no torch, numba or networkx).
+The public names load on first use: `import headrace` stays cheap (no torch, ortools, numba, networkx).
 """
 
 from __future__ import annotations

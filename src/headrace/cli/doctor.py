@@ -10,7 +10,17 @@ def doctor() -> int:
     from importlib.metadata import PackageNotFoundError, version
 
     print(f"python {platform.python_version()} on {platform.machine()}")
-    for name in ("headrace", "xdsl", "numpy", "ml_dtypes", "numba", "networkx", "torch", "transformers"):
+    for name in (
+        "headrace",
+        "xdsl",
+        "numpy",
+        "ml_dtypes",
+        "numba",
+        "networkx",
+        "ortools",
+        "torch",
+        "transformers",
+    ):
         try:
             print(f"{name} {version(name)}")
         except PackageNotFoundError:
