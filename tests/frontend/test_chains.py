@@ -144,6 +144,18 @@ def test_positions_are_compared_as_indices_and_scores_masked_once() -> None:
     assert launch.ktir.count("arith.cmpi") == launch.ktir.count("linalg.index 2 :")
 
 
+@pytest.mark.parametrize("name", ["all keys", "one query"])
+def test_maxima_of_scores_without_a_mask_are_taken_once(name: str) -> None:
+    function, args = FORMS[name]
+    (launch,) = compare(function, *args).recording.launches
+    assert launch.ktir.count("arith.maximumf") == 1 and "arith.cmpf" not in launch.ktir
+
+
+@pytest.mark.parametrize("scale", [-0.5, 0.0, 3.0])
+def test_scores_may_be_scaled_by_any_number(scale: float) -> None:
+    compare(lambda q, k, v: attend(q, k, v, scale=scale), r(1, 2, 9, 16), r(1, 2, 21, 16), r(1, 2, 21, 16))
+
+
 def test_hints_keep_kernels_apart() -> None:
     with headrace.hints(without=("fusion",)):
         compared = compare(lambda q: attend(q, q, q), r(1, 2, 6, 8))

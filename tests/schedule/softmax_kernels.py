@@ -14,7 +14,8 @@ class Attention:
     """y = softmax(q k^T / sqrt(depth)) v with queries [queries, depth], keys and values [keys, depth] of a
     type, masked above a diagonal that `shift` moves to the right, or by a tensor that is added.
 
-    `quotient` says what is divided by the sums: the weights before the second product, or its result.
+    `quotient` says what is divided by the sums: the weights before the second product, or its result. Scores
+    are scaled before their maxima are taken away, or behind that (`is_late`).
     """
 
     queries: int
@@ -26,6 +27,7 @@ class Attention:
     quotient: Literal["weights", "result"] = "weights"
     heads: int = 1
     is_turned: bool = True
+    is_late: bool = False
 
     def kernel(self) -> Kernel:
         """The kernel; a head a tile. Keys lie as [depth, keys] if they need not be turned."""
@@ -43,14 +45,17 @@ class Attention:
                 across = keys[first : first + self.keys, :].load().T
             else:
                 across = keys[:, first : first + self.keys].load()
-            scores = (q[own : own + self.queries, :].load() @ across) * self.depth**-0.5
+            scale = self.depth**-0.5
+            scores = q[own : own + self.queries, :].load() @ across
+            scores = scores if self.is_late else scores * scale
             if self.mask == "causal":
                 at = k.arange(self.queries, "i32").reshape(self.queries, 1)
                 seen = at + self.shift >= k.arange(self.keys, "i32").reshape(1, self.keys)
                 scores = ktir.where(seen, scores, float("-inf"))
             if bias is not None:
                 scores = scores + bias[:, :].load()
-            powers = ktir.exp(scores - scores.max(axis=1, keepdims=True))
+            less = scores - scores.max(axis=1, keepdims=True)
+            powers = ktir.exp(less * scale if self.is_late else less)
             total = powers.sum(axis=1, keepdims=True)
             weights = powers / total if self.quotient == "weights" else powers
             mixed = weights.cast(self.dtype) @ values[first : first + self.keys, :].load()

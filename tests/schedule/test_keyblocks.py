@@ -63,6 +63,7 @@ def blocks(monkeypatch):
         (Attention(7, 77, quotient="result", dtype="bf16"), "tiny", 4, 16),
         (Attention(33, 61, dtype="f32", mask="added", heads=2), "tiny", 8, 16),
         (Attention(16, 64, mask="causal", is_turned=False), "sample", 8, 64),
+        (Attention(16, 80, is_late=True, quotient="result"), "spyre-1core", 8, 32),
         pytest.param(Attention(65, 130, 24, mask="causal", heads=2), "spyre", 32, 48, marks=pytest.mark.long),
         pytest.param(Attention(100, 31, 32, dtype="f32", heads=2), "sample", 32, 3, marks=pytest.mark.long),
     ],
@@ -132,6 +133,8 @@ def test_a_softmax_whose_weights_are_read_by_others_is_none_to_walk_in_blocks():
         y[:, :] = weights.cast("f16") @ values[:, :].load()
     assert found(k.kernel) is None
     assert found(Attention(8, 64).kernel()) is not None
+    late = found(Attention(8, 64, is_late=True).kernel())
+    assert late is not None and late.scale == 0.25
 
 
 @pytest.mark.parametrize(

@@ -51,14 +51,19 @@ def scaled_dot_product_attention(
     """softmax(q kᵀ · scale + mask) v for q [..., L, E], k [..., S, E], v [..., S, F]; it has q's type."""
     if enable_gqa and q.dim() > 2 and k.size(-3) != q.size(-3):
         k, v = _repeat_heads(k, q.size(-3)), _repeat_heads(v, q.size(-3))
-    scores = _product(q, k.transpose(-2, -1)) * (1 / math.sqrt(q.size(-1)) if scale is None else scale)
+    scale = 1 / math.sqrt(q.size(-1)) if scale is None else scale
+    scores, left = _product(q, k.transpose(-2, -1)), 1.0
+    if is_causal or attn_mask is not None or not scale > 0:
+        scores = scores * scale
+    else:  # or Inductor would take the maxima twice, of scaled scores and of others
+        left = scale
     if is_causal:
         rows, columns = (torch.arange(n, device=q.device) for n in (q.size(-2), k.size(-2)))
         scores = scores.masked_fill(columns > rows[:, None], -math.inf)
     if attn_mask is not None:
         is_bool = attn_mask.dtype == torch.bool
         scores = scores.masked_fill(~attn_mask, -math.inf) if is_bool else scores + attn_mask
-    powers, sums = _powers(scores, may_be_empty=attn_mask is not None)
+    powers, sums = _powers(scores, left, may_be_empty=attn_mask is not None)
     if not dropout_p and not _wants_gradient(q, k, v):
         return (_product(powers.to(v.dtype), v) / sums).to(q.dtype)
     weights = torch.dropout(powers / sums, dropout_p, True) if dropout_p else powers / sums
@@ -70,13 +75,13 @@ def _wants_gradient(*operands: torch.Tensor) -> bool:
     return torch.is_grad_enabled() and any(x.requires_grad for x in operands)
 
 
-def _powers(scores: torch.Tensor, may_be_empty: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """Powers of e over the last dim, the largest of a row 1, and their sums; zeros and 1 for a row whose
-    every element is masked.
+def _powers(scores: torch.Tensor, scale: float, may_be_empty: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Powers of e to `scale` times the scores over the last dim, the largest of a row 1, and sums; zeros
+    and 1 for a row whose every element is masked.
     """
     largest = scores.detach().amax(-1, keepdim=True)
     if not may_be_empty:
-        powers = torch.exp(scores - largest)
+        powers = torch.exp((scores - largest) * scale if scale != 1 else scores - largest)
         return powers, powers.sum(-1, keepdim=True)
     is_empty = largest == -math.inf
     powers = torch.exp(scores - largest.masked_fill(is_empty, 0))

@@ -358,7 +358,11 @@ class _Turn:
         yield self._part(number, found)
         yield walk.pointwise(number, replace(walk.top, value=new), [old, block], [_op("arith.maximumf")])
         powers = walk.compute(self.found.powers)
-        ops = [_op("arith.subf"), _op(powers.body[powers.outs[0].result].op, 2)]
+        name = powers.body[powers.outs[0].result].op
+        ops = [_op("arith.subf"), _op(name, 2)]
+        if self.found.scale != 1:
+            scale = Scalar("const", (), "f32", self.found.scale)
+            ops = [_op("arith.subf"), scale, _op("arith.mulf", 2, 3), _op(name, 4)]
         yield walk.pointwise(number, replace(walk.top, value=self.places.shrunk), [old, now], ops)
 
     def _sum(self, number: int, out: Out) -> Iterator[Compute]:

@@ -7,7 +7,7 @@ is linear in them. So the columns may come block by block: a larger maximum shri
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.schedule.graph import Access, Axis, Compute, Load, Scalar, Store
 from headrace.schedule.phases.chain import Walk, accesses, walk
@@ -24,7 +24,7 @@ class Softmax:
     taken away (`powers`), their sum (`total`), the product that reduces the columns (`mix`), the statement
     between powers and mix that divides by the sum, if any does (`quotient`). `columns` are the dims and axes
     of columns; `rows` the axes by which each statement from the powers on walks a value with one element a
-    row.
+    row; `scale` multiplies what is left when the maximum is taken away.
     """
 
     columns: Walk
@@ -34,6 +34,7 @@ class Softmax:
     mix: int
     quotient: int | None
     rows: Mapping[int, tuple[Axis, ...]]
+    scale: float = 1.0
 
 
 def softmax(block: Block, names: Names) -> Softmax | None:
@@ -106,7 +107,9 @@ class _Parts:
         total = next((n for n in others if n != mix and self._is_sum(n)), None)
         if mix is None or total is None or not self._is_sum(mix):
             return None
-        return self._linear(*powers, total, mix)
+        number, rows, scale = powers
+        found = self._linear(number, rows, total, mix)
+        return replace(found, scale=scale) if found is not None else None
 
     def _is_wide(self, value: str) -> bool:
         return self.names.values[value].dtype == "f32"
@@ -131,10 +134,10 @@ class _Parts:
         if number not in self.columns.dims or not self._is_pointwise(number):
             return None
         last = body[compute.outs[0].result]
-        less = body[last.args[0]] if last.op in EXPONENTIALS else last
-        if less.op != "arith.subf":
+        less, _ = _scaled(body, last.args[0] if last.op in EXPONENTIALS else compute.outs[0].result)
+        if body[less].op != "arith.subf":
             return None
-        value, top = less.args
+        value, top = body[less].args
         reads = [a for a in compute.ins if a.value == maximum.outs[0].value]
         if len(reads) != 1 or body[top].op != "in" or compute.ins[_operand(body[top])] != reads[0]:
             return None
@@ -145,23 +148,31 @@ class _Parts:
         names = {d: d for d in rows.values()} | {self.columns.dims[number]: ""}
         return reads[0].axes if theirs == _expression(compute, value, names) else None
 
-    def _powers(self, number: int, rows: tuple[Axis, ...]) -> tuple[int, tuple[Axis, ...]] | None:
-        """The statement of the exponentials and its rows: the one that takes the maximum away, or the only
-        one that reads its result.
+    def _powers(self, number: int, rows: tuple[Axis, ...]) -> tuple[int, tuple[Axis, ...], float] | None:
+        """The statement of the exponentials, its rows and what exponents were multiplied by: the one that
+        takes the maximum away, or the only one that reads its result.
         """
-        compute = self.computes[number]
-        out = compute.outs[0]
-        if compute.body[out.result].op in EXPONENTIALS:
-            return number, rows
-        readers = [n for n, c in self.computes.items() if any(v == out.value for v, _ in accesses(c))]
-        if len(readers) != 1 or not self._is_pointwise(readers[0]):
-            return None
-        reader = self.computes[readers[0]]
-        last = reader.body[reader.outs[0].result]
-        if last.op not in EXPONENTIALS or len(reader.ins) != 1 or reader.body[last.args[0]].op != "in":
-            return None
-        along = _along(reader.ins[0], out.axes, rows)
-        return (readers[0], along) if along is not None else None
+        scale, less = 1.0, "arith.subf"
+        while True:
+            compute = self.computes[number]
+            out = compute.outs[0]
+            last = compute.body[out.result]
+            is_power = last.op in EXPONENTIALS
+            inner, factor = _scaled(compute.body, last.args[0] if is_power else out.result)
+            scale *= factor
+            if compute.body[inner].op != less:
+                return None
+            if is_power:
+                return number, rows, scale
+            readers = [n for n, c in self.computes.items() if any(v == out.value for v, _ in accesses(c))]
+            if len(readers) != 1 or not self._is_pointwise(readers[0]):
+                return None
+            number, less = readers[0], "in"
+            reader = self.computes[number]
+            along = _along(reader.ins[0], out.axes, rows) if len(reader.ins) == 1 else None
+            if along is None:
+                return None
+            rows = along
 
     def _is_pointwise(self, number: int) -> bool:
         """Whether a statement makes one f32 value, element by element."""
@@ -224,6 +235,19 @@ def _along(read: Access, made: tuple[Axis, ...], rows: tuple[Axis, ...]) -> tupl
     if any(a.dim is not None and dims.get(a.dim) is None for a in rows):
         return None
     return tuple(Axis(None if a.dim is None else dims[a.dim], a.offset) for a in rows)
+
+
+def _scaled(body: tuple[Scalar, ...], position: int) -> tuple[int, float]:
+    """An entry without factors that are positive numbers, and these factors."""
+    scale = 1.0
+    while body[position].op == "arith.mulf":
+        numbers = [a for a in body[position].args if body[a].op == "const"]
+        factor = body[numbers[0]].attr if len(numbers) == 1 else None
+        if not isinstance(factor, float) or not factor > 0:
+            break
+        scale *= factor
+        position = next(a for a in body[position].args if a != numbers[0])
+    return position, scale
 
 
 def _operand(entry: Scalar) -> int:
