@@ -185,3 +185,5 @@ def test_the_names_of_what_can_be_left_out_belong_to_rooms() -> None:
     for name in ("schedule.division", "decide.fusion", "divisions"):
         with pytest.raises(HeadraceError, match="no such optimisation"):
             compile_kernel(kernel, "spyre", Options(without=(name,)))
+        with pytest.raises(HeadraceError, match="no such optimisation"), headrace.hints(without=(name,)):
+            pass

@@ -243,9 +243,12 @@ def hints(
     """Constrains every kernel of the graphs compiled inside the `with` block.
 
     `cores` is the largest number of cores a kernel is divided over, `without` names optimisations of the
-    scheduler
-    to leave out, `effort` is how hard it searches. HeadraceError for a number below 1.
+    scheduler and of the front-end ("division") to leave out, `effort` is how hard it searches. HeadraceError
+    for a number below 1 and a name that no optimisation has.
     """
+    from headrace.runtime.compiler import require_known
+
+    require_known(tuple(without))
     for name, number in (("cores", cores), ("effort", effort)):
         if number is not None and number < 1:
             raise HeadraceError(f"hint {name}={number} is below 1")

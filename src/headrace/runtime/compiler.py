@@ -42,7 +42,7 @@ def compile_kernel(kernel: Kernel, device: Device | str, options: Options) -> Pr
     are; HeadraceError when it cannot be scheduled there.
     """
     device = find_device(device) if isinstance(device, str) else device
-    _require_known(options.without)
+    require_known(options.without)
     start = time.perf_counter()
     key = content_key(kernel, device, options)
     program = known(key, kernel, device)
@@ -67,7 +67,7 @@ def _compiled(kernel: Kernel, device: Device, options: Options) -> Program:
             return _from_dfir(kernel, device, options)
 
 
-def _require_known(without: tuple[str, ...]) -> None:
+def require_known(without: tuple[str, ...]) -> None:
     """HeadraceError for a name that no optimisation has, of the scheduler (`schedule.` may stand in front) or
     of the front-end (`decide.`), whose decisions a kernel has in it already.
     """

@@ -17,8 +17,13 @@ from headrace.frontend.lower.kernel import Division, pairs, splittable
 from headrace.frontend.lower.program import LoopProgram
 from headrace.frontend.lower.scan import Access
 
-WORTHWHILE = 0.95
+WORTHWHILE = 0.85
 """Tiles share a dim if that is predicted to take less than so much of the time without (a)."""
+
+FULL = 0.7
+"""The same where half of the cores or more have work without: a prediction of short runs and of transfers
+one after the other is too high for many cores at once (a).
+"""
 
 
 def divide(program: LoopProgram, group: Group, device: Device, is_sharing: bool = True) -> Division:
@@ -37,9 +42,23 @@ def divide(program: LoopProgram, group: Group, device: Device, is_sharing: bool 
     if is_sharing:
         found = ((0, division) for division in meetings(program, group, free, device))
         shared = min(found, key=price, default=None)
-        if shared is not None and price(shared)[0] < WORTHWHILE * price(alone)[0]:
+        cycles, tiles, _ = price(alone)
+        if 4 * tiles >= 3 * device.cores and _has_windows(program, group):
+            return alone[1]
+        share = FULL if 2 * tiles >= device.cores else WORTHWHILE
+        if shared is not None and price(shared)[0] < share * cycles:
             return shared[1]
     return alone[1]
+
+
+def _has_windows(program: LoopProgram, group: Group) -> bool:
+    """Whether a product is over several dims: priced place by place, while the scheduler makes matrices of
+    windows, it seems to gain more by sharing than it does.
+    """
+    return any(
+        len(scan.reduced) > 1 and bool(products(scan, nest, program.dtypes))
+        for scan, nest in zip(group.scans, program.nests, strict=True)
+    )
 
 
 def _apart(free: Sequence[str], extents: Mapping[str, int], cores: int) -> Iterator[tuple[int, Division]]:
