@@ -101,7 +101,8 @@ def _price(
     early: dict[int, float],
 ) -> tuple[int, int]:
     """Cost and latency in ticks of one phase. Results of phases before it are there `early` cycles after its
-    start, by their numbers; its own are added.
+    start, by their numbers; its own are added. What a phase does not send waits for its own ops only: a core
+    that passes messages on beside its sum does so at the pace of the messages.
     """
     scalar = sum(_memory_cycles(node, unit, prices) for node in part)
     swap = 0
@@ -126,7 +127,10 @@ def _price(
         return ticks(cost + scalar + swap), ticks(unit.op_latency.get("move", 1)) if moved else 0
     done = finished(ops, unit, waits)
     early |= dict(zip(made, done, strict=True))
-    return ticks(cost + scalar + swap), ticks(max(done) or unit.op_latency.get("move", 1))
+    sent = {node.value.number for node in part if isinstance(node, Send)} or {*made}
+    own_done = finished(ops, unit, [0.0] * len(ops))
+    latency = max(max(own_done), *(d for number, d in zip(made, done, strict=True) if number in sent), 0.0)
+    return ticks(cost + scalar + swap), ticks(latency or unit.op_latency.get("move", 1))
 
 
 def _matrix(node: Contract, unit: Unit) -> float:
