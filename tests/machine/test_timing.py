@@ -457,3 +457,32 @@ def test_reductions_run_while_the_operand_after_them_comes() -> None:
     reading, waited = lanes * 2 / 32, machine(1).unit("SFU").op_latency["lane_reduce"]
     assert count * (lanes / 32) > reading + waited
     assert cycles(False) - cycles(True) == pytest.approx(reading + waited, abs=2)
+
+
+def test_what_is_passed_on_does_not_wait_for_a_sum_beside_it() -> None:
+    lanes, rounds = 8, 12
+
+    def cycles(are_added: bool) -> int:
+        def row(b: Body) -> list[Node]:
+            first = b.receive(lanes)
+            total = b.value(lanes)
+            nodes: list[Node] = [first, VectorOp("arith.addf", "addf", (first.result, first.result), total)]
+            nodes.append(Send(b.unit("L1SU"), total))
+            for _ in range(rounds):
+                got, both = b.receive(lanes), b.value(lanes)
+                operands = (got.result, total if are_added else got.result)
+                nodes += [
+                    got,
+                    VectorOp("arith.addf", "addf", operands, both),
+                    Send(b.unit("L1SU"), got.result),
+                ]
+                total = both
+            return nodes
+
+        chip = Chip(machine(1))
+        chip.program("L1LU", lambda b: [b.read(1 + rounds, lanes)])
+        chip.program("SFU", lambda b: [b.loop(1, *row(b), marked=True)])
+        chip.program("L1SU", lambda b: [b.write(1 + rounds, lanes)])
+        return timed(chip).cycles
+
+    assert cycles(True) == cycles(False)
