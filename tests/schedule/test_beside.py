@@ -62,7 +62,8 @@ def test_a_long_row_comes_in_sections_between_which_products_are_made(monkeypatc
     assert found and found % 4 == 0
 
 
-def test_a_single_product_left_behind_the_rows_of_a_block_needs_no_signal():
+def test_a_single_product_left_behind_the_rows_of_a_block_needs_no_signal(monkeypatch):
+    monkeypatch.setattr(importlib.import_module("headrace.schedule.search.search"), "TALL", 1)
     program = compile_kernel(
         Kernel(attention(1, 1408, 128)), device("spyre", {"lx.size_bytes": 1 << 20}), Options()
     )

@@ -43,6 +43,11 @@ OPTIMISATIONS = (
 """Names `without` may hold that concern this room; others are read elsewhere."""
 
 
+TALL = 64
+"""Rows of strips that keep factors in the scratchpad from which on no others are tried: a matrix unit is kept
+busy by as many, and in lower ones its weights are changed too often.
+"""
+
 HOLDING = 1.02
 """What loops read of loads before them is held even if that is predicted to take so many times as long: no
 prediction counts that loads in every iteration keep others waiting.
@@ -201,7 +206,7 @@ def _stripped(
                 if plan is not None:
                     found.append(plan)
                     break
-        if found:
+        if any(plan.strips["rows"] >= TALL for plan in found):
             break
     return min(found, key=lambda plan: plan.cycles, default=None)
 
