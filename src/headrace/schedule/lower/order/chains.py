@@ -12,14 +12,31 @@ from headrace.schedule.lower.order.accesses import Access, Range
 from headrace.schedule.lower.tree import Apply, Block, Loop, Node, PointLoop, Stage, trips
 
 
-def is_chained(block: Block, read: Access, write: Access) -> bool:
-    """True if message m of the write is computed from message m of the read, and the m-th boxes are the
-    same.
+class Chains:
+    """The accesses of a control tree that follow each other through channels."""
 
-    Both stages belong to one pipeline, side by side, their point loops run alike, every box is touched in
-    one iteration only, and each unit on the way takes and gives one message an iteration. Then no signal is
-    needed, and one would deadlock.
-    """
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self._linked: dict[object, bool] = {}
+
+    def holds(self, read: Access, write: Access) -> bool:
+        """True if message m of the write is computed from message m of the read, and the m-th boxes are the
+        same.
+
+        Both stages belong to one pipeline, side by side, their point loops run alike, every box is touched in
+        one iteration only, and each unit on the way takes and gives one message an iteration. Then no signal
+        is needed, and one would deadlock.
+        """
+        if not _touches_alike(read, write):
+            return False
+        counts = tuple(point.count for point in read.points)
+        key = (read.path, write.path, counts)
+        if key not in self._linked:
+            self._linked[key] = _is_linked(self.block, read, write)
+        return self._linked[key]
+
+
+def _touches_alike(read: Access, write: Access) -> bool:
     if read.is_write or not write.is_write or read.pipeline != write.pipeline or read.path >= write.path:
         return False
     if read.path[:-1] != write.path[:-1]:
@@ -32,7 +49,7 @@ def is_chained(block: Block, read: Access, write: Access) -> bool:
     lows = [substitute(low, renamed) if low is not None else None for low in write.low]
     if list(read.low) != lows or read.size != write.size:
         return False
-    return all(_moves_apart(read, point) for point in read.points) and _is_linked(block, read, write)
+    return all(_moves_apart(read, point) for point in read.points)
 
 
 def _alike(read: Range, write: Range, renamed: dict[Var, Expr]) -> bool:

@@ -20,7 +20,7 @@ from headrace.schedule.lower.order.accesses import (
     joined,
     renamed,
 )
-from headrace.schedule.lower.order.chains import is_chained
+from headrace.schedule.lower.order.chains import Chains
 from headrace.schedule.lower.order.distance import Trips
 from headrace.schedule.lower.order.meetings import Meetings, Met
 from headrace.schedule.lower.order.overlap import Meeting, meeting
@@ -43,7 +43,7 @@ def signals(block: Block, device: Device, aliases: Aliases = frozenset()) -> tup
     for access in found:
         users.setdefault(access.key, set()).add(access.unit)
     shared = {key for key, units in users.items() if len(units) > 1}
-    meetings = Meetings(device.corelets)
+    meetings, chains = Meetings(device.corelets), Chains(block)
     by_unit: dict[str, list[Joined]] = {}
     for one in joined(found):
         by_unit.setdefault(one[0].unit, []).append(one)
@@ -51,7 +51,7 @@ def signals(block: Block, device: Device, aliases: Aliases = frozenset()) -> tup
     for pair in _pairs({a.unit for a in found}, device):
         firsts = by_unit[pair.sender]
         seconds = by_unit[pair.receiver]
-        conflicts = list(_conflicts(block, firsts, seconds, pair.shift, meetings, aliases, shared))
+        conflicts = list(_conflicts(chains, firsts, seconds, pair.shift, meetings, aliases, shared))
         if conflicts:
             edges.extend(order(pair, conflicts, pair.receiver.lower() in fed))
     return tuple(edges)
@@ -87,7 +87,7 @@ def _pairs(kinds: set[str], device: Device) -> Iterator[Pair]:
 
 
 def _conflicts(
-    block: Block,
+    chains: Chains,
     firsts: Sequence[Joined],
     seconds: Sequence[Joined],
     shift: int,
@@ -120,7 +120,7 @@ def _conflicts(
             if first.unit == second.unit and not shift and _is_handed_on(first, second, shared):
                 continue
             is_pair = not shift and not is_alias and first.pipeline == second.pipeline
-            if is_pair and is_chained(block, first, second):
+            if is_pair and chains.holds(first, second):
                 continue
             meet = partial(_meet, meetings, first, second, shift, is_alias)
             anywhere = EVERYWHERE if is_alias else meet(0)
