@@ -94,8 +94,7 @@ class _Pass:
         self._flush()
 
     def _other(self, item: Item) -> None:
-        is_kept = isinstance(item, Group) and all(c.source == KEEP for c in item.computes)
-        if not is_kept:
+        if not _is_kept(item):
             self._flush()
         if isinstance(item, LoopItem):
             item = replace(item, body=tuple(ahead(item.body, self.names, self.stores, self.ranges)))
@@ -111,7 +110,8 @@ class _Pass:
         here = _Moved(self, loop.name, loop.start)
         first = [here.group(g) for g in (halves.product, *halves.front)]
         last, second = self.left or (None, None)
-        self.items += [g for g in (last, *first, second) if g is not None]
+        later = self._taken_back(halves.product)
+        self.items += [g for g in (last, first[0], *later, *first[1:], second) if g is not None]
         end = _Moved(self, loop.name, add(loop.start, loop.step * (trips - 1)))
         self.left = end.group(halves.last), end.group(halves.second)
         if trips > 1:
@@ -123,6 +123,27 @@ class _Pass:
             self.items.append(LoopItem(rest, body))
         for value in halves.second.produced:
             self.stores.pop(value, None)
+
+    def _taken_back(self, product: Group) -> list[Group]:
+        """Take back the last copies that bring in what strips keep, but for those that the first product
+        needs: it does not wait for the others.
+        """
+        needed, later = set(_read(product)), list[Group]()
+        kept = list[Group]()
+        while self.items and isinstance(self.items[-1], Group) and _is_kept(self.items[-1]):
+            group = self.items.pop()
+            assert isinstance(group, Group)
+            if needed & group.produced.keys():
+                needed |= set(_read(group))
+                kept.insert(0, group)
+            else:
+                later.insert(0, group)
+        self.items += kept
+        return later
+
+
+def _is_kept(item: Item) -> bool:
+    return isinstance(item, Group) and all(c.source == KEEP for c in item.computes)
 
 
 def _shared(items: Sequence[Item]) -> set[str]:
