@@ -53,15 +53,15 @@ class _Step:
 
 
 def late(items: Sequence[Item], names: Names, stores: Stores, ranges: Ranges, delay: int) -> list[Item]:
-    """Return the items with the results of every step stored `delay` steps later, if both have equal strips
-    and the later one is not the last; `stores` follow.
+    """Return the items with the results of every step stored `delay` steps later, if there is such a step
+    with equal strips; `stores` follow.
     """
     steps = _steps(items, stores, ranges)
     made = list(items)
     inserted: dict[tuple[int, ...], list[Item]] = {}
     for number, step in enumerate(steps):
         to = number + delay
-        if to > len(steps) - 2:
+        if to >= len(steps):
             break
         if _is_alike(step, steps[to]):
             _postpone(made, step, steps[to - 1], steps[to], names, stores, ranges, inserted)

@@ -260,6 +260,8 @@ def _planned(
     for number, group in enumerate(flat_groups(made.items)):
         is_repeated = strips is not None and (runs[number] > 1 or (strips.ahead and _is_strip(group, made)))
         allowed = replace(limits, lx_bytes=room - used[number], is_repeated=is_repeated)
+        if strips is not None and strips.late:  # what waits leaves no gaps either
+            allowed = replace(allowed, lx_bytes=allowed.lx_bytes + spare_bytes(device))
         if id(group) in apart:
             allowed = replace(allowed, multicast=False)
         if runs[number] > 1:  # a tile to begin with, in every turn of the loop, costs more than pacing saves
