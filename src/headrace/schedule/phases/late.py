@@ -134,7 +134,9 @@ def _postpone(
         copy, store = _copy(step.loop, waiting, step, offset, names)
         stores[copy.outs[0].value] = (store,)
         pace = Handover("pace", "pace", (), ())
-        inserted.setdefault(_ahead(items, target.path), []).extend([pace, alone(copy, "vector")])
+        # in a loop ahead of its exponentials, else behind the strip: a step begins with loads
+        at = _ahead(items, target.path) if target.loop is not None else (target.path[0] + 1,)
+        inserted.setdefault(at, []).extend([pace, alone(copy, "vector")])
 
 
 def _offset(place: _Place, step: _Step, ranges: Ranges, rows: int) -> Linear:

@@ -12,7 +12,7 @@ from headrace.numbers.dtypes import itemsize
 from headrace.schedule.phases.beside import Beside, beside
 from headrace.schedule.phases.contraction import Roles, roles
 from headrace.schedule.phases.decided import Spans, by_block
-from headrace.schedule.phases.items import followed
+from headrace.schedule.phases.items import flat_groups, followed
 from headrace.schedule.phases.outline import Outline
 from headrace.schedule.phases.passes import compute_ops, has_lane, step_of
 from headrace.schedule.phases.shape import Homes, Shape, shape
@@ -22,38 +22,43 @@ from headrace.schedule.units import units
 
 def with_beside(made: Outline, homes: Homes, phases: Sequence[PhasePlan], device: Device) -> list[PhasePlan]:
     """Return the plans of the phases of a class, those of contractions with the phase beside them."""
-    found = [_rotating(plan) for plan in phases]
+    pairs = zip(phases, flat_groups(made.items), strict=True)
+    found = [_rotating(plan, shape(group, made, homes), device) for plan, group in pairs]
     for number, (guest, host) in followed(made.items).items():
         one, other = found[number : number + 2]
         products = shape(host, made, homes)
         rows = shape(guest, made, homes)
         if other.kind == "contract":
-            other = _in_blocks(other, products, one, rows, device)
+            other = _in_alike_blocks(other, products, one, rows, device)
         plan = beside(other, products, one, rows, device)
         if plan is not None:
             cycles = _section_cycles(one, rows, plan, device)
             found[number + 1] = _joint(other, products, one, plan, cycles, made.ranges, device)
+    if found[-1].kind == "contract" and not found[-1].beside:
+        found[-1] = _in_stages(found[-1], shape(flat_groups(made.items)[-1], made, homes))
     return found
 
 
-def _in_blocks(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, device: Device) -> PhasePlan:
-    """The plan of a contraction in blocks that suit a phase beside it: as many columns of a low one as the
-    matrix unit holds, so that all blocks take about as long to bring in and the next is there in time; else
-    so many alike pieces of the depth that as many rows run beside each.
+def _in_stages(plan: PhasePlan, products: Shape) -> PhasePlan:
+    """The plan of the last product, whose results leave a quarter of the rows at a time: nothing else is left
+    to do.
+    """
+    rows = products.extents.get(roles(products, "swapped" in plan.order).row, 1)
+    return replace(plan, blocks={**plan.blocks, "rows": max(1, rows // 4)})
+
+
+def _in_alike_blocks(
+    host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, device: Device
+) -> PhasePlan:
+    """The plan of a contraction whose depth is cut into so many alike blocks that as many rows run beside
+    each; as it is where there is no such number.
     """
     matrix = device.unit(host.unit).matrix
     found = roles(products, "swapped" in host.order)
     extent, most = products.extents.get(found.depth, 1), host.blocks["depth"]
     each = max((e for d, e in rows.extents.items() if d != guest.lane), default=1) // device.corelets
-    if matrix is None:
+    if matrix is None or extent <= most:
         return host
-    if extent <= most:
-        columns, width = products.extents[found.column], host.blocks["columns"]
-        size = extent * itemsize(found.weights.dtype)
-        room = matrix.resident_bytes or 0
-        while 2 * width * size <= room and columns % (2 * width * device.corelets) == 0:
-            width *= 2
-        return replace(host, blocks={**host.blocks, "columns": width})
     for count in range(-(-extent // most), each + 1):
         depth, rest = divmod(extent, count)
         if not rest and each % count == 0 and depth % matrix.rows == 0:
@@ -116,14 +121,22 @@ def _pass_cycles(
     return step_cycles(ops, [], device, unit), step_latency(chain, device.unit(unit))
 
 
-def _rotating(plan: PhasePlan) -> PhasePlan:
-    """The plan of a contraction in one tile with two copies of its buffers, for the loop over strips, and its
-    results in one stage.
+def _rotating(plan: PhasePlan, products: Shape, device: Device) -> PhasePlan:
+    """The plan of a contraction in one tile with copies of its buffers, for the loop over strips, and its
+    results in one stage; of a low one, with as many columns in a block as the matrix unit holds, so that
+    blocks of the next contraction do not take longer to bring in.
     """
     if plan.kind != "contract" or any(plan.tile[d] < e for d, e in plan.extents.items()):
         return plan
     rows = max(plan.blocks["rows"], *plan.tile.values())
-    return replace(plan, copies={"in": 3, "out": 2}, blocks={**plan.blocks, "rows": rows})
+    found, matrix = roles(products, "swapped" in plan.order), device.unit(plan.unit).matrix
+    width, columns = plan.blocks["columns"], products.extents.get(found.column, 1)
+    if products.extents.get(found.depth, 1) <= plan.blocks["depth"] and matrix is not None:
+        size, room = plan.blocks["depth"] * itemsize(found.weights.dtype), matrix.resident_bytes or 0
+        while 2 * width * size <= room and columns % (2 * width * device.corelets) == 0:
+            width *= 2
+    blocks = {**plan.blocks, "rows": rows, "columns": width}
+    return replace(plan, copies={"in": 3, "out": 2}, blocks=blocks)
 
 
 def _joint(
