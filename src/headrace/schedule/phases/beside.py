@@ -88,7 +88,7 @@ def beside(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, devi
             plan = replace(
                 plan,
                 turns=turns,
-                lead=sum(ahead <= room for ahead in accumulate(turns[1:], initial=turns[0])) - 1,
+                lead=max(0, sum(made < room for made in accumulate(turns)) - 1),
             )
     step = step_of(rows, plan.lane, plan.elements, frozenset({plan.row}), device, guest.unit)
     return plan if not step.resident and plan.products > 0 else None
