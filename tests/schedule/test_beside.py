@@ -56,10 +56,12 @@ def test_a_long_row_comes_in_sections_between_which_products_are_made(monkeypatc
     assert (("linalg.reduce", "linalg.generic", "linalg.reduce"), ("linalg.matmul", "arith.truncf")) in pairs(
         program
     )
-    # in a pass over the strip: both halves of a row for its maximum, then each for its exponentials
-    half = r"size \[1, 192\] to %l1lu_sfu\w* size \[192\] : memref<64x384xf32"
-    found = len(re.findall(half, program.ktdf))
-    assert found and found % 4 == 0
+    # the whole row, which its queue holds, for its maximum, then each half for its exponentials
+    whole, half = (
+        len(re.findall(rf"size \[1, {n}\] to %l1lu_sfu\w* size \[{n}\] : memref<64x384xf32", program.ktdf))
+        for n in (384, 192)
+    )
+    assert half == 2 * whole > 0
 
 
 def test_a_single_product_left_behind_the_rows_of_a_block_needs_no_signal(monkeypatch):
@@ -90,3 +92,9 @@ def test_a_phase_runs_beside_the_one_after_it_only():
     host["beside"] = "p0"
     with pytest.raises(HeadraceError, match="p0 beside it"):
         compile_kernel(Kernel(TEXT), compiled(TEXT, SIZE).device, Options(plan=plan))
+
+
+def test_wide_blocks_of_scores_fit_small_registers():
+    settings = {"lx.size_bytes": 96 * 1024, "PT.resident_bytes": 16384, "SFU_REG.size_bytes": 512}
+    text = attention(1, 320, 16)
+    check(text, program=compile_kernel(Kernel(text), device("spyre", settings), Options()))

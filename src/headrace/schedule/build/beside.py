@@ -26,8 +26,8 @@ class Guest:
             phase.shape, plan.lane, plan.elements, frozenset({plan.row}), phase.device, phase.plan.unit
         )
         size = plan.elements // len(plan.turns)
-        self.row = Sections(phase, self.made, plan.lane, size, len(plan.turns))
-        self.slots = self.row.slots
+        self.row = Sections(phase, self.made, plan.lane, size, len(plan.turns), plan.joined)
+        self.slots = list(dict.fromkeys([*self.row.slots.all(), *self.row.wide.all()]))
         self.sources, self.targets = sources_of(phase), targets_of(phase)
 
     def among(self, count: int, block: Index, is_last: bool, column: Index, corelet: Index) -> Rows:

@@ -208,7 +208,7 @@ def _pipeline(tile: Blocks, block: Block, column: Index, width: int, found: Rows
     work = _Plumbing(tile, block, column, width)
     once, each = work.once(), work.each_row()
     guest = found.guest
-    slots = [*work.slots(), *(guest.slots.all() if guest is not None else ())]
+    slots = [*work.slots(), *(guest.slots if guest is not None else ())]
     readers = [m.slot.source for m in (*once, *each)]
     if guest is not None:
         readers = [tile.phase.units.reader, *readers]

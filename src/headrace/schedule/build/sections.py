@@ -1,12 +1,14 @@
 """A long row of the vector unit in sections, so that other work fits between: every pass runs section by
 section, reductions go on from the section before.
 
-All passes but the last run whole before the first section of the last.
+All passes but the last run whole before the first section of the last, in pieces of several sections: nothing
+comes between, and every piece begins anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from xdsl.ir import SSAValue
 
@@ -23,21 +25,26 @@ At = Mapping[str, Index]
 
 
 class Sections:
-    """The emission of rows in `count` sections of `elements` lanes."""
+    """The emission of rows in `count` sections of `elements` lanes; passes before the last take `joined`
+    sections at once.
+    """
 
-    def __init__(self, phase: Phase, made: Step, lane: str, elements: int, count: int) -> None:
+    def __init__(
+        self, phase: Phase, made: Step, lane: str, elements: int, count: int, joined: int = 1
+    ) -> None:
         self.phase, self.made, self.lane = phase, made, lane
-        self.elements, self.count = elements, count
+        self.elements, self.count, self.joined = elements, count, joined
         self.slots = Slots(phase, lane, elements, made)
+        self.wide = Slots(phase, lane, elements * joined, made)
         self.early, self.late = leaving(phase.shape, made)
         self._row: Row | None = None
 
-    def _passes(self, section: int) -> Iterator[tuple[Pass, int]]:
-        """The passes that run at a turn, with their sections."""
+    def _passes(self, section: int) -> Iterator[tuple[Pass, int, Slots]]:
+        """The passes that run at a turn, with the section at which each stands and the slots of its size."""
         *front, last = self.made.passes
         if section == 0:
-            yield from ((one, s) for one in front for s in range(self.count))
-        yield last, section
+            yield from ((one, s, self.wide) for one in front for s in range(0, self.count, self.joined))
+        yield last, section, self.slots
 
     def _moved(self, at: At, section: int) -> dict[str, Index]:
         return {**at, self.lane: at.get(self.lane, Index(0)) + section * self.elements}
@@ -47,10 +54,10 @@ class Sections:
 
     def read(self, pipe: Pipeline, at: At, section: int, sources: Mapping[Operand, Buffered]) -> None:
         """Emit what the reader sends for a section."""
-        for one, number in self._passes(section):
+        for one, number, slots in self._passes(section):
             for operand in self._reads(one, number):
-                slot = self.slots.input(operand)
-                box = sources[operand].box(self._moved(at, number), {self.lane: self.elements})
+                slot = slots.input(operand)
+                box = sources[operand].box(self._moved(at, number), {self.lane: slots.step})
                 self.phase.emit.transfer(box, (pipe.slot(slot), slot.count))
 
     def write(self, pipe: Pipeline, at: At, section: int, targets: Mapping[str, Buffered]) -> None:
@@ -65,26 +72,27 @@ class Sections:
         """Emit the work of the vector unit on a section."""
         emit, slots = self.phase.emit, self.slots
 
-        def take(operand: Operand) -> SSAValue:
-            return receive(emit, pipe, slots.input(operand))
-
         def give(values: Iterable[str]) -> None:
             for value in values:
                 if value in self.early:
                     send(emit, pipe, slots.output(value), row.values[value])
 
-        for one, number in self._passes(section):
-            row = self._section(at, number)
+        for one, number, size in self._passes(section):
+            row = self._section(at, number, size.step)
             is_last = one is self.made.passes[-1]
+            take = partial(self._take, pipe, size)
             self._run(row, one, number, take, give if is_last else None)
         if section == self.count - 1:
             for value in self.late:
                 send(emit, pipe, slots.output(value), row.values[value])
 
-    def _section(self, at: At, section: int) -> Row:
+    def _take(self, pipe: Pipeline, slots: Slots, operand: Operand) -> SSAValue:
+        return receive(self.phase.emit, pipe, slots.input(operand))
+
+    def _section(self, at: At, section: int, elements: int) -> Row:
         """The row that is being emitted, standing at a section."""
         moved = self._moved(at, section)
-        made = Row(self.phase, self.made, self.elements, {}, lambda dim: moved.get(dim, Index(0)))
+        made = Row(self.phase, self.made, elements, {}, lambda dim: moved.get(dim, Index(0)))
         if self._row is not None and section:
             made.received, made.values = self._row.received, self._row.values
         elif self._row is not None:

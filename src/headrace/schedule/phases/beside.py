@@ -29,7 +29,8 @@ class Beside:
     `by` "rows": whole rows, the same number beside every block; "columns": of every row the columns of the
     block. `counts` are the rows of one corelet beside each of its blocks, in order; each comes in as many
     sections as there are `turns`, and after section i come `turns[i]` products. Their partial sums go to the
-    matrix unit `lead` turns ahead of the section, as far as they belong to the same row.
+    matrix unit `lead` turns ahead of the section, as far as they belong to the same row. Passes before the
+    last take `joined` sections at once.
     """
 
     by: Literal["rows", "columns"]
@@ -39,6 +40,7 @@ class Beside:
     counts: tuple[int, ...]
     turns: tuple[int, ...]
     lead: int = 0
+    joined: int = 1
 
     @property
     def products(self) -> int:
@@ -89,6 +91,7 @@ def beside(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, devi
                 plan,
                 turns=turns,
                 lead=max(0, sum(made < room for made in accumulate(turns)) - 1),
+                joined=_joined(sections, plan, rows, guest, device),
             )
     step = step_of(rows, plan.lane, plan.elements, frozenset({plan.row}), device, guest.unit)
     return plan if not step.resident and plan.products > 0 else None
@@ -96,11 +99,25 @@ def beside(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, devi
 
 def _pieces(plan: Beside, rows: Shape, guest: PhasePlan, device: Device) -> int:
     """In how many pieces a row passes the queue before the vector unit without filling it."""
+    room = _reader_queue(guest, device)
+    return 1 if room is None else -(-2 * _row_bytes(plan, rows) // room)
+
+
+def _joined(sections: int, plan: Beside, rows: Shape, guest: PhasePlan, device: Device) -> int:
+    """How many sections together fill that queue at most."""
+    room, size = _reader_queue(guest, device), _row_bytes(plan, rows)
+    fitting = (k for k in range(sections, 1, -1) if sections % k == 0 and room is not None)
+    return next((k for k in fitting if size * k <= (room or 0) * sections), 1)
+
+
+def _reader_queue(guest: PhasePlan, device: Device) -> int | None:
     link = device.find_link(units(device).reader, guest.unit)
-    if link is None or link.capacity_bytes is None:
-        return 1
-    size = plan.elements * max((itemsize(o.dtype) for o in rows.inputs if has_lane(o, plan.lane)), default=1)
-    return -(-2 * size // link.capacity_bytes)
+    return link.capacity_bytes if link is not None else None
+
+
+def _row_bytes(plan: Beside, rows: Shape) -> int:
+    """Bytes of a row of the widest operand."""
+    return plan.elements * max((itemsize(o.dtype) for o in rows.inputs if has_lane(o, plan.lane)), default=1)
 
 
 def _sections(wanted: int, plan: Beside, rows: Shape, guest: PhasePlan, device: Device) -> int:

@@ -133,7 +133,9 @@ def _rotating(plan: PhasePlan, products: Shape, device: Device) -> PhasePlan:
     width, columns = plan.blocks["columns"], products.extents.get(found.column, 1)
     if products.extents.get(found.depth, 1) <= plan.blocks["depth"] and matrix is not None:
         size, room = plan.blocks["depth"] * itemsize(found.weights.dtype), matrix.resident_bytes or 0
-        while 2 * width * size <= room and columns % (2 * width * device.corelets) == 0:
+        registers = device.unit(units(device).vector).registers_bytes or 1 << 60
+        most = min(room // size, registers // (2 * itemsize("f32")))  # a result beside what it is made of
+        while 2 * width <= most and columns % (2 * width * device.corelets) == 0:
             width *= 2
     blocks = {**plan.blocks, "rows": rows, "columns": width}
     return replace(plan, copies={"in": 3, "out": 2}, blocks=blocks)

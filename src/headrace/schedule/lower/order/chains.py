@@ -15,9 +15,13 @@ from headrace.schedule.lower.tree import Apply, Block, Loop, Node, PointLoop, St
 class Chains:
     """The accesses of a control tree that follow each other through channels."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, accesses: Sequence[Access]) -> None:
         self.block = block
         self._linked: dict[object, bool] = {}
+        self._reads: dict[object, list[Access]] = {}
+        for access in accesses:
+            if not access.is_write:
+                self._reads.setdefault((access.unit, access.path, access.key), []).append(access)
 
     def holds(self, read: Access, write: Access) -> bool:
         """True if message m of the write is computed from message m of the read, and the m-th boxes are the
@@ -25,10 +29,19 @@ class Chains:
 
         Both stages belong to one pipeline, side by side, their point loops run alike, every box is touched in
         one iteration only, and each unit on the way takes and gives one message an iteration. Then no signal
-        is needed, and one would deadlock.
+        is needed, and one would deadlock. So it is for a read of more than what is written if a later one of
+        the same iteration is of that.
         """
         if not _touches_alike(read, write):
             return False
+        if read.size == write.size:
+            return self._is_linked(read, write)
+        stage = self._reads.get((read.unit, read.path, read.key), [])
+        place = next((k for k, access in enumerate(stage) if access is read), len(stage))
+        later = (one for one in stage[place + 1 :] if one.points == read.points and one.size == write.size)
+        return any(_touches_alike(one, write) and self._is_linked(one, write) for one in later)
+
+    def _is_linked(self, read: Access, write: Access) -> bool:
         counts = tuple(point.count for point in read.points)
         key = (read.path, write.path, counts)
         if key not in self._linked:
@@ -47,9 +60,20 @@ def _touches_alike(read: Access, write: Access) -> bool:
     if any(not _alike(r, w, renamed) for r, w in zip(read.points, write.points, strict=True)):
         return False
     lows = [substitute(low, renamed) if low is not None else None for low in write.low]
-    if list(read.low) != lows or read.size != write.size:
+    inside = zip(read.low, read.size, lows, write.size, strict=True)
+    if not all(_is_inside(*dims) for dims in inside):
         return False
     return all(_moves_apart(read, point) for point in read.points)
+
+
+def _is_inside(low: Expr | None, size: Expr | None, first: Expr | None, extent: Expr | None) -> bool:
+    """Whether the second run, from `first` on, lies in the one from `low` on, along a dim."""
+    if low == first and size == extent:
+        return True
+    if low is None or size is None or first is None or extent is None:
+        return False
+    ahead, over = first - low, (low + size) - (first + extent)
+    return all(e.is_number and min(entries(e.const)) >= 0 for e in (ahead, over))
 
 
 def _alike(read: Range, write: Range, renamed: dict[Var, Expr]) -> bool:

@@ -43,7 +43,7 @@ def signals(block: Block, device: Device, aliases: Aliases = frozenset()) -> tup
     for access in found:
         users.setdefault(access.key, set()).add(access.unit)
     shared = {key for key, units in users.items() if len(units) > 1}
-    meetings, chains = Meetings(device.corelets), Chains(block)
+    meetings, chains = Meetings(device.corelets), Chains(block, found)
     by_unit: dict[str, list[Joined]] = {}
     for one in joined(found):
         by_unit.setdefault(one[0].unit, []).append(one)
