@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.kernels.attention import attention as causal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.arch.presets import device
 from headrace.ir.text import load_file
+from headrace.runtime.kernel import Kernel
 from headrace.schedule.graph import Linear, Load, Value, View
 from headrace.schedule.model import model
 from headrace.schedule.model.work.footprint import Footprint
+from headrace.schedule.model.work.masks import _pairs
 from headrace.schedule.model.work.points import Points
 from tests.schedule.ktir_texts import Text
 from tests.schedule.model_checks import graph_of
@@ -94,3 +97,17 @@ def test_work_is_a_dictionary_of_integers() -> None:
     assert all(isinstance(v, int) for v in work("softmax").values())
     with pytest.raises(KeyError):
         work("vector_add")["macs.f16"]
+
+
+@pytest.mark.parametrize("relation", ["eq", "ne", "lt", "le", "gt", "ge"])
+def test_pairs_of_a_relation_are_counted_without_looking_at_each(relation: str) -> None:
+    random = np.random.default_rng(7)
+    one, other = random.integers(0, 9, 30), np.sort(random.integers(0, 9, 40))
+    names = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater"}
+    compare = getattr(np, names.get(relation, "greater_equal"))
+    assert _pairs(relation, one, other) == compare(one[:, None], other).sum()
+
+
+def test_the_bound_of_long_causal_attention_is_that_of_a_triangle() -> None:
+    found = model(Kernel(causal(1, 16384, 64)).module, device("spyre")).work
+    assert found["macs.f16"] == 2 * 64 * (16384 * 16385 // 2)

@@ -22,7 +22,7 @@ from headrace.schedule.model.work.points import Points
 LOWEST = -1e29
 """A constant at or below this is minus infinity for an exponential."""
 COUNT_LIMIT = 1 << 26
-"""Masks with more positions than this are not counted."""
+"""Masks of which more numbers or positions than this are to be looked at are not counted."""
 _COMPARES = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater}
 _COMPARES["ge"] = np.greater_equal
 _SUMS = {"arith.addi": np.add, "arith.subi": np.subtract, "arith.muli": np.multiply}
@@ -199,12 +199,13 @@ def visible(mask: Mask, extents: Mapping[str, int], points: Points) -> int:
         return prod(extents.values()) * len(points)
     offsets = np.stack([points.linear(coordinate(mask.body[p])[1]) for p in leaves])
     distinct, counts = np.unique(offsets, axis=1, return_counts=True)
-    if len(counts) * prod(extents[d] for d in used) > COUNT_LIMIT:
-        return prod(extents.values()) * len(points)
-    kept = 0
+    dims = [(d, extents[d]) for d in used]
+    total, kept = prod(n for _, n in dims), 0
     for column, count in zip(distinct.T, counts, strict=True):
-        held = _held(mask, [(d, extents[d]) for d in used], dict(zip(leaves, column.tolist(), strict=True)))
-        kept += int(count) * int((held != mask.holds).sum())
+        held = _held(mask, dims, dict(zip(leaves, column.tolist(), strict=True)))
+        if held is None or len(counts) * sum(n for _, n in dims) > COUNT_LIMIT:
+            return prod(extents.values()) * len(points)
+        kept += int(count) * (total - held if mask.holds else held)
     return kept * prod(n for d, n in extents.items() if d not in used)
 
 
@@ -213,8 +214,10 @@ def _leaves(body: Sequence[Scalar], position: int) -> list[int]:
     return [position] if s.op == "index" else [p for a in s.args for p in _leaves(body, a)]
 
 
-def _held(mask: Mask, dims: Sequence[tuple[str, int]], offsets: Mapping[int, int]) -> np.ndarray:
-    """The condition at every position of the dims it depends on; `offsets` of every coordinate in it."""
+def _held(mask: Mask, dims: Sequence[tuple[str, int]], offsets: Mapping[int, int]) -> int | None:
+    """At how many positions of the dims it depends on the condition holds; `offsets` of every coordinate in
+    it. None if that are too many to look at.
+    """
     grid = dict(zip((d for d, _ in dims), np.indices([n for _, n in dims], sparse=True), strict=True))
 
     def value(position: int) -> np.ndarray:
@@ -225,9 +228,23 @@ def _held(mask: Mask, dims: Sequence[tuple[str, int]], offsets: Mapping[int, int
             dim, _ = coordinate(s)
             return np.asarray(offsets[position] + (0 if dim is None else grid[dim]))
         args = [value(a) for a in s.args]
-        if s.op == "arith.cmpi":
-            relation = str(s.attr)
-            return np.asarray(_COMPARES[relation if relation in _COMPARES else relation[1:]](*args))
         return np.asarray(_SUMS[s.op](*args)) if s.op in _SUMS else args[0]
 
-    return np.broadcast_to(value(mask.condition), [n for _, n in dims])
+    compare = mask.body[mask.condition]
+    relation = str(compare.attr)
+    relation = relation if relation in _COMPARES else relation[1:]
+    one, other = (value(a) for a in compare.args)
+    total = prod(n for _, n in dims)
+    if one.size * other.size == total:  # each side has dims of its own
+        return _pairs(relation, one.ravel(), np.sort(other.ravel()))
+    if total > COUNT_LIMIT:
+        return None
+    return int(np.broadcast_to(_COMPARES[relation](one, other), [n for _, n in dims]).sum())
+
+
+def _pairs(relation: str, one: np.ndarray, other: np.ndarray) -> int:
+    """Pairs of numbers of both, the second in rising order, of which a relation holds."""
+    below, upto = (int(np.searchsorted(other, one, side).sum()) for side in ("left", "right"))
+    every = len(one) * len(other)
+    found = {"gt": below, "ge": upto, "le": every - below, "lt": every - upto, "eq": upto - below}
+    return found.get(relation, every - found["eq"])
