@@ -34,8 +34,9 @@ def with_beside(made: Outline, homes: Homes, phases: Sequence[PhasePlan], device
         if plan is not None:
             cycles = _section_cycles(one, rows, plan, device)
             found[number + 1] = _joint(other, products, one, plan, cycles, made.ranges, device)
-    if found[-1].kind == "contract" and not found[-1].beside:
-        found[-1] = _in_stages(found[-1], shape(flat_groups(made.items)[-1], made, homes))
+    last = found[-1]
+    if last.kind == "contract" and not last.beside and last.runs == 1:
+        found[-1] = _in_stages(last, shape(flat_groups(made.items)[-1], made, homes))
     return found
 
 
