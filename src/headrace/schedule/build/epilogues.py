@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.arch.cost import Port, matrix_cycles, step_cycles
 from headrace.schedule.build.indices import Index
 from headrace.schedule.graph import Compute
-from headrace.schedule.phases.decided import by_block
+from headrace.schedule.phases.contraction import by_block
 from headrace.schedule.phases.passes import compute_ops
 
 if TYPE_CHECKING:

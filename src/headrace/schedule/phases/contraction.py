@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from headrace.arch.device import Matrix
 from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.graph import Compute
+from headrace.schedule.phases.decided import Spans, decided
 from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
@@ -122,3 +123,15 @@ def runs(extent: int, size: int) -> list[Run]:
     if pieces > 2:
         found.append(Run(size, pieces - 2, size, False, False))
     return [*found, Run((pieces - 1) * size, 1, last, False, True)]
+
+
+def by_block(shape: Shape, found: Roles, width: int, ranges: Spans) -> list[tuple[Compute, ...]]:
+    """Return for every block of `width` columns of a contraction the Computes of the phase, without selects
+    whose condition holds, or fails, for all rows and all columns of the block.
+    """
+    rows = {d: (0, e - 1) for d, e in shape.extents.items()}
+    made = []
+    for first in range(0, shape.extents[found.column], width):
+        spans = {**ranges, **rows, found.column: (first, first + width - 1)}
+        made.append(tuple(decided(compute, spans) for compute in shape.group.computes))
+    return made

@@ -6,30 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from headrace.schedule.graph import Compute, Linear, Scalar
 from headrace.schedule.phases.bodyops import affine
 from headrace.schedule.phases.linear import add, lower, scale, upper
 
-if TYPE_CHECKING:
-    from headrace.schedule.phases.contraction import Roles
-    from headrace.schedule.phases.shape import Shape
-
 Spans = Mapping[str, tuple[int, int]]
 """By dim or loop variable its first and last value."""
-
-
-def by_block(shape: Shape, found: Roles, width: int, ranges: Spans) -> list[tuple[Compute, ...]]:
-    """Return for every block of `width` columns of a contraction the Computes of the phase, without selects
-    whose condition holds, or fails, for all rows and all columns of the block.
-    """
-    rows = {d: (0, e - 1) for d, e in shape.extents.items()}
-    made = []
-    for first in range(0, shape.extents[found.column], width):
-        spans = {**ranges, **rows, found.column: (first, first + width - 1)}
-        made.append(tuple(decided(compute, spans) for compute in shape.group.computes))
-    return made
 
 
 def decided(compute: Compute, spans: Spans) -> Compute:

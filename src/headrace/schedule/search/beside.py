@@ -10,8 +10,8 @@ from headrace.arch.cost import Port, step_cycles, step_latency
 from headrace.arch.device import Device
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.phases.beside import Beside, beside
-from headrace.schedule.phases.contraction import Roles, roles
-from headrace.schedule.phases.decided import Spans, by_block
+from headrace.schedule.phases.contraction import Roles, by_block, roles
+from headrace.schedule.phases.decided import Spans
 from headrace.schedule.phases.items import flat_groups, followed
 from headrace.schedule.phases.outline import Outline
 from headrace.schedule.phases.passes import compute_ops, has_lane, step_of
