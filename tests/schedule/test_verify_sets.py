@@ -99,3 +99,8 @@ def test_touches_share_bytes_where_counting_them_says_so(a: Touch, b: Touch, is_
         assert share_bytes(a, b) == bool(counted(a) & counted(b))
     first, end = byte_range(a)
     assert min(counted(a)) >= first and max(counted(a)) < end
+
+
+def test_a_view_whose_rows_overlap_is_compared_by_bytes() -> None:
+    view = View(Handle("hbm", -1), 20, (3, 1), (8, 8), "f16", 1)
+    assert share_bytes(Touch(view, True, (0, 0), (2, 1), ()), Touch(view, True, (0, 1), (1, 3), ()))

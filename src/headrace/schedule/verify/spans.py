@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -33,8 +34,10 @@ def corner(touch: Touch) -> int:
 
 
 def have_one_layout(a: Touch, b: Touch) -> bool:
-    """True if elements of equal subscripts are the same bytes."""
-    return (a.view.start, a.view.strides, a.view.itemsize) == (b.view.start, b.view.strides, b.view.itemsize)
+    """True if elements of equal subscripts are the same bytes, and of others other ones."""
+    one, other = a.view, b.view
+    alike = (one.start, one.strides, one.itemsize) == (other.start, other.strides, other.itemsize)
+    return alike and all(_is_packed(view.strides, view.shape) for view in (one, other))
 
 
 def share_bytes(a: Touch, b: Touch) -> bool:
@@ -58,20 +61,19 @@ def hulls_meet(a: Touch, b: Touch) -> bool:
 
 def _by_dims(a: Touch, b: Touch) -> bool | None:
     """Whether two touches of one layout share elements, dim by dim; None if a step of one moves along several
-    dims or elements share bytes.
+    dims.
     """
     if any(sum(map(bool, moves)) > 1 for touch in (a, b) for _, moves in touch.times):
-        return None
-    if not _is_packed(a):
         return None
     if a.is_indirect or b.is_indirect:
         return None
     return all(_runs_meet(_along(a, d), _along(b, d)) for d in range(len(a.low)))
 
 
-def _is_packed(touch: Touch) -> bool:
-    """True if subscripts inside the view never share elements with others."""
-    dims = sorted(zip(map(abs, touch.view.strides), touch.view.shape, strict=True), key=lambda dim: dim[0])
+@cache
+def _is_packed(strides: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
+    """True if subscripts inside a view never share elements with others."""
+    dims = sorted(zip(map(abs, strides), shape, strict=True), key=lambda dim: dim[0])
     span: int | None = 1
     for stride, extent in dims:
         if span is None or stride < span:
