@@ -62,3 +62,18 @@ def test_boxes_of_a_stage_seen_as_one_need_the_same_signals(text, monkeypatch):
     monkeypatch.setattr(module, "joined", lambda found: [(access, [access]) for access in found])
     monkeypatch.setattr(module, "is_far", lambda one, other: False)
     assert compile_kernel(Kernel(text), ROOMY, Options()).dfir == joined
+
+
+def in_a_row(first: str, **renamed: str) -> str:
+    """A module of a kernel and the same again under other names of arguments."""
+    names = re.compile(rf"%({'|'.join(renamed)})\b")
+    body = first[first.index("func.func") : first.rindex("}")]
+    second = names.sub(lambda match: f"%{renamed[match[1]]}", body).replace("@attention", "@second")
+    return first[: first.rindex("}")] + second + "}"
+
+
+@pytest.mark.parametrize("renamed", [{"q": "y", "y": "z"}, {"q": "p"}, {"q": "p", "y": "z"}])
+def test_nothing_is_stored_behind_what_reads_or_overwrites_it(renamed):
+    """The second kernel reads the results of the first, overwrites them, or does neither."""
+    text = in_a_row(attention(1, 1024, 64), **renamed)
+    check(text, program=compile_kernel(Kernel(text), ROOMY, Options()))

@@ -164,8 +164,6 @@ def _is_guest(guest: PhasePlan, rows: Shape) -> bool:
         return False
     if any(ring_entry(compute) is not None for compute in rows.group.computes):
         return False
-    if any(ring_entry(c) is not None for c in rows.group.computes):
-        return False
     return guest.lane in rows.extents and all(o.storage.kind == "lx" for o in (*rows.inputs, *rows.outputs))
 
 

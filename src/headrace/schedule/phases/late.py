@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from headrace.schedule.graph import Compute, Handover, Linear, Out, Store
 from headrace.schedule.phases.fuse import Group, alone
@@ -54,16 +55,18 @@ class _Step:
 
 def late(items: Sequence[Item], names: Names, stores: Stores, ranges: Ranges, delay: int) -> list[Item]:
     """Return the items with the results of every step stored `delay` steps later, if there is such a step
-    with equal strips; `stores` follow.
+    of the same rows with equal strips and nothing loads what is stored; `stores` follow.
     """
     steps = _steps(items, stores, ranges)
+    loaded = {load.view.arg for load in names.loads.values()}
     made = list(items)
     inserted: dict[tuple[int, ...], list[Item]] = {}
     for number, step in enumerate(steps):
         to = number + delay
         if to >= len(steps):
             break
-        if _is_alike(step, steps[to]):
+        is_read = step.loop.store.view.arg in loaded
+        if not is_read and all(_follows(a, b, names) for a, b in pairwise(steps[number : to + 1])):
             _postpone(made, step, steps[to - 1], steps[to], names, stores, ranges, inserted)
     return _with(made, inserted)
 
@@ -102,8 +105,16 @@ def _found(group: Group, path: tuple[int, ...], stores: Stores) -> list[_Place]:
     return [_Place(path, group, values[0], stores[values[0]][0])]
 
 
-def _is_alike(one: _Step, other: _Step) -> bool:
-    return one.strips == other.strips and one.axis == other.axis
+def _follows(one: _Step, other: _Step, names: Names) -> bool:
+    """Whether the rows of the second step begin where those of the first end, in equal strips."""
+    rows, others = (names.values[s.loop.value].shape[s.axis] for s in (one, other))
+    if (one.strips, one.axis, rows) != (other.strips, other.axis, others):
+        return False
+    moved = one.loop.store.axes[one.axis]
+    places = zip(one.last.store.origin, other.last.store.origin, strict=True)
+    is_alike = all(a == b for k, (a, b) in enumerate(places) if k != moved)
+    is_next = add(one.first, rows * one.strips) == other.first
+    return is_alike and is_next and one.loop.store.view == other.loop.store.view
 
 
 def _postpone(
