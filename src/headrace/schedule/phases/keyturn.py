@@ -1,0 +1,278 @@
+"""One block of columns of a softmax: the statements from its loads to what is carried to the next block.
+
+top' = max(top, scores of the block)           shrunk = exp(top - top')
+total' = total * shrunk + sum of exp(scores - top')
+mix' = mix * shrunk + exp(scores - top') x block of the other factor
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from headrace.schedule.graph import Access, Axis, Compute, Dim, Linear, Load, Out, Scalar
+from headrace.schedule.phases.bodyops import coordinate
+from headrace.schedule.phases.chain import accesses
+from headrace.schedule.phases.combiners import without_single_reductions
+from headrace.schedule.phases.decided import Spans, decided
+from headrace.schedule.phases.linear import add
+from headrace.schedule.phases.names import Names
+from headrace.schedule.phases.part import as_it_lies, as_taken, kept_copy, part_of
+from headrace.schedule.phases.softmax import Softmax
+from headrace.schedule.phases.statements import Block, without_unit_dims
+
+
+class Online:
+    """The online softmax of a block of statements: its parts, what is carried from block to block, factors
+    that are `held` for all blocks.
+    """
+
+    def __init__(self, block: Block, names: Names, found: Softmax) -> None:
+        self.old, self.names, self.found = block, names, found
+        self.held: dict[Access, Access] = {}
+        self.top, self.total, self.mix = (
+            self.compute(n).outs[0] for n in (found.top, found.total, found.mix)
+        )
+        if found.quotient is not None:
+            self.mix = replace(self.mix, value=self.like(self.mix.value))
+
+    @property
+    def carried(self) -> tuple[Out, ...]:
+        """The largest score of a row, the sum of its exponentials and the product with them."""
+        return self.top, self.total, self.mix
+
+    def compute(self, number: int) -> Compute:
+        """The Compute at a place of the block."""
+        compute = self.old.statements[number]
+        assert isinstance(compute, Compute)
+        return compute
+
+    def like(self, value: str, axis: int | None = None, width: int = 0) -> str:
+        """A new value like another one, `width` wide along an axis."""
+        old = self.names.values[value]
+        shape = tuple(width if k == axis else n for k, n in enumerate(old.shape))
+        made = self.names.fresh(value, replace(old, shape=shape))
+        self.names.computed.add(made.name)
+        self.names.stripped.add(made.name)
+        return made.name
+
+    def laid_out(self, access: Access, dims: Sequence[str], extents: Mapping[str, int]) -> Access:
+        """A new value for a factor, with these dims as axes."""
+        old = self.names.values[access.value]
+        made = self.names.fresh(access.value, replace(old, shape=tuple(extents[d] for d in dims)))
+        self.names.computed.add(made.name)
+        self.names.apart.add(made.name)
+        return Access(made.name, tuple(Axis(d) for d in dims))
+
+    def pointwise(self, number: int, out: Out, ins: Sequence[Access], ops: Sequence[Scalar]) -> Compute:
+        """A Compute over the rows of statement `number` that applies ops in turn to f32 operands."""
+        extents = {d.name: d.extent for d in self.compute(number).dims}
+        walked = [a.dim for a in out.axes if a.dim is not None]
+        body = [Scalar("in", (), "f32", k) for k in range(len(ins))]
+        made = Compute(
+            tuple(Dim(d, extents[d], "parallel") for d in walked),
+            tuple(ins),
+            (Out(out.value, out.axes, len(ins) + len(ops) - 1),),
+            (*body, *ops),
+            where=self.compute(number).where,
+            source="online softmax",
+        )
+        return without_unit_dims(made)
+
+    def places(self, width: int) -> Places:
+        """New values for blocks of a width, those that only one phase touches left out."""
+        top, mix = self.found.top, self.found.mix
+        read = {v for n in self.found.columns.dims if n >= top for v, _ in accesses(self.compute(n))}
+        early = {o.value for n in self.found.columns.dims if n < top for o in self.compute(n).outs}
+        passed = (read & early) | {v for v, _ in accesses(self.compute(mix))}
+        axes = self.found.columns.axes
+        renamed = {value: self.like(value, axes[value], width) for value in sorted(passed & axes.keys())}
+        return Places(width, renamed, self.like(self.top.value), {})
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where blocks of `width` columns live: by value that of a block (`renamed`), what sums are shrunk by
+    (`shrunk`), factors by their dims as they lie (`laid`).
+    """
+
+    width: int
+    renamed: Mapping[str, str]
+    shrunk: str
+    laid: dict[tuple[Access, tuple[str, ...], int], Access]
+    parity: int = 0
+
+    def with_other_scores(self, online: Online) -> Places:
+        """The same places but for the scores, and for factors that are taken as they lie."""
+        columns, top = online.found.columns, online.found.top
+        early = {o.value for n in columns.dims if n < top for o in online.compute(n).outs}
+        axes = columns.axes
+        others = {v: online.like(v, axes[v], self.width) for v in sorted(early & self.renamed.keys())}
+        return replace(self, renamed={**self.renamed, **others}, parity=1)
+
+
+class Turn:
+    """The statements of one block: the columns from `at` on."""
+
+    def __init__(self, online: Online, places: Places, at: Linear, spans: Spans) -> None:
+        self.online, self.names, self.found = online, online.names, online.found
+        self.places, self.at, self.spans = places, at, spans
+        self.parts: dict[Access, Access] = {}
+        axes = online.found.columns.axes
+        own = {v: online.like(v, axis, places.width) for v, axis in axes.items() if v not in places.renamed}
+        self.renamed = {**own, **places.renamed}
+        self.after = {out.value: online.like(out.value) for out in online.carried}
+        numbers = sorted(online.found.columns.dims)
+        self.early = [n for n in numbers if n < online.found.top]
+        self.late = [n for n in numbers if n >= online.found.top and n != online.found.mix]
+
+    def statements(self) -> Iterator[Load | Compute]:
+        """Yield all statements in order."""
+        yield from (*self.bring_scores(), *self.scores(), *self.bring_factor())
+        yield from (*self.weights(), *self.mixed())
+
+    def bring_scores(self) -> Iterator[Load | Compute]:
+        """Load what the scores are computed of."""
+        return self._loads(self.early)
+
+    def bring_factor(self) -> Iterator[Load | Compute]:
+        """Load the other factor of the product."""
+        return self._loads([*self.late, self.found.mix])
+
+    def scores(self) -> Iterator[Compute]:
+        """The scores of the block, masked."""
+        return (self._part(number) for number in self.early)
+
+    def weights(self) -> Iterator[Compute]:
+        """Maxima, exponentials and their sums; what is carried of them gets to its place."""
+        online, found = self.online, self.found
+        for number in self.late:
+            if number == found.top:
+                yield from self._top(number)
+            elif number == found.total:
+                yield from self._sum(number, online.total)
+            else:
+                yield self._part(number)
+        yield self._carried(found.top, online.top)
+        yield self._carried(found.total, online.total)
+
+    def mixed(self) -> Iterator[Compute]:
+        """The product, added to that of the blocks before."""
+        yield from self._sum(self.found.mix, self.online.mix)
+        yield self._carried(self.found.mix, self.online.mix)
+
+    def _carried(self, number: int, out: Out) -> Compute:
+        return self.online.pointwise(number, out, [Access(self.after[out.value], out.axes)], [])
+
+    def _loads(self, numbers: Sequence[int]) -> Iterator[Load | Compute]:
+        """The loads of columns that statements need. Factors are brought in as they lie, while the block
+        before is computed, and turned if their depth runs fastest.
+        """
+        for number in numbers:
+            compute, column = self.online.compute(number), self.found.columns.dims[number]
+            for access in compute.ins:
+                load = self.names.loads.get(access.value)
+                is_cut = any(a.dim == column for a in access.axes)
+                if load is None or not is_cut or access in self.parts:
+                    continue
+                cut: dict[str | None, tuple[Linear, int]] = {column: (self.at, self.places.width)}
+                part = replace(access, value=part_of(access, load, cut, self.names))
+                yield self.names.loads[part.value]
+                if compute.contraction is not None:
+                    order = as_taken(compute.contraction, [a.dim for a in access.axes if a.dim is not None])
+                    ways = dict.fromkeys((tuple(as_it_lies(access, load)), tuple(order)))
+                    extents = {d.name: d.extent for d in compute.dims} | {column: self.places.width}
+                    for dims in ways:
+                        made = self._laid_out(access, dims, extents, len(ways) == 1)
+                        yield kept_copy(part, made, extents, self.names)
+                        part = made
+                self.parts[access] = part
+
+    def _laid_out(
+        self, access: Access, dims: tuple[str, ...], extents: Mapping[str, int], is_rotating: bool
+    ) -> Access:
+        """The place of a factor with these dims as axes."""
+        key = (access, dims, self.places.parity if is_rotating else 0)
+        if key not in self.places.laid:
+            self.places.laid[key] = self.online.laid_out(access, dims, extents)
+        return self.places.laid[key]
+
+    def _top(self, number: int) -> Iterator[Compute]:
+        """The maxima of the block, those of all columns by now, and what they shrink the sums by."""
+        online = self.online
+        found = online.like(online.top.value)
+        new = self.after[online.top.value]
+        old, block, now = (Access(v, online.top.axes) for v in (online.top.value, found, new))
+        yield self._part(number, found)
+        yield online.pointwise(number, replace(online.top, value=new), [old, block], [op("arith.maximumf")])
+        powers = online.compute(self.found.powers)
+        name = powers.body[powers.outs[0].result].op
+        ops = [op("arith.subf"), op(name, 2)]
+        if self.found.scale != 1:
+            scale = Scalar("const", (), "f32", self.found.scale)
+            ops = [op("arith.subf"), scale, op("arith.mulf", 2, 3), op(name, 4)]
+        yield online.pointwise(number, replace(online.top, value=self.places.shrunk), [old, now], ops)
+
+    def _sum(self, number: int, out: Out) -> Iterator[Compute]:
+        """What was summed before, shrunk, and the sum over the block."""
+        online = self.online
+        found = online.like(out.value)
+        shrunk = Access(self.places.shrunk, self.found.rows[number])
+        yield self._part(number, found)
+        ins = [Access(out.value, out.axes), shrunk, Access(found, out.axes)]
+        ops = [op("arith.mulf"), op("arith.addf", 3, 2)]
+        yield online.pointwise(number, replace(out, value=self.after[out.value]), ins, ops)
+
+    def _part(self, number: int, value: str = "") -> Compute:
+        """A statement on the columns of the block; its result is `value` if that has no columns."""
+        compute = self.online.compute(number)
+        if number == self.found.quotient:
+            compute = _without_quotient(compute)
+        column = self.found.columns.dims[number]
+        made = replace(
+            compute,
+            dims=tuple(replace(d, extent=self.places.width) if d.name == column else d for d in compute.dims),
+            ins=tuple(self._read(a) for a in compute.ins),
+            outs=tuple(replace(o, value=value or self.renamed[o.value]) for o in compute.outs),
+            body=tuple(self._entry(e, column) for e in compute.body),
+        )
+        spans = {**self.spans, **{d.name: (0, d.extent - 1) for d in made.dims}}
+        plain = without_unit_dims(decided(made, spans))
+        return without_single_reductions(plain, self.names.values)
+
+    def _read(self, access: Access) -> Access:
+        if (part := self.parts.get(access, self.online.held.get(access))) is not None:
+            return part
+        if access.value == self.online.top.value:
+            return replace(access, value=self.after[access.value])
+        return replace(access, value=self.renamed.get(access.value, access.value))
+
+    def _entry(self, entry: Scalar, column: str) -> Scalar:
+        """An index entry counts from the first column of the block on."""
+        if entry.op != "index":
+            return entry
+        dim, offset = coordinate(entry)
+        return replace(entry, attr=(dim, add(offset, self.at))) if dim == column else entry
+
+
+def op(name: str, *args: int) -> Scalar:
+    """An f32 op of the entries `args`, of the first two if none are given."""
+    return Scalar(name, args or (0, 1), "f32")
+
+
+def _without_quotient(compute: Compute) -> Compute:
+    """The casts of a statement that casts and divides."""
+    casts: list[Scalar] = []
+    entry = compute.body[compute.outs[0].result]
+    while entry.op != "in":
+        casts += [entry] if entry.op != "arith.divf" else []
+        entry = compute.body[entry.args[0]]
+    assert isinstance(entry.attr, int)
+    body = [replace(entry, attr=0)]
+    body += [replace(cast, args=(k,)) for k, cast in enumerate(reversed(casts))]
+    return replace(
+        compute,
+        ins=(compute.ins[entry.attr],),
+        outs=(replace(compute.outs[0], result=len(body) - 1),),
+        body=tuple(body),
+    )
