@@ -1,7 +1,8 @@
 """Fills in every figure of the documentation by running what it describes: `make docs`.
 
-A block `<!-- output: COMMAND --> ... <!-- end -->` gets the output of its command, `<!-- table: NAME --> ... <!-- end -->`
-the table of that name. "python" stands for the Python block before it, "exponential.mlir" for the KTIR block before it.
+A block `<!-- output: COMMAND --> ... <!-- end -->` gets the output of its command,
+`<!-- table: NAME --> ... <!-- end -->` the table of that name. "python" stands for the Python block before
+it, "exponential.mlir" for the KTIR block before it.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from legality import legality_table, settings_table
 import modeltable
 from constants import constants
+from legality import legality_table, settings_table
 from optables import DFIR_DIALECTS, DIALECTS, beside_dfir_table, dfir_options, dfir_table, op_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -116,7 +117,9 @@ def packing(rows: list[dict[str, Any]]) -> str:
         lines.append(f"| {packed['name'].split()[0]} | {verdict} | {gap['value']:.1f} % |")
     total = rows[-1]
     verdict = "met" if total["met"] else "missed"
-    return "\n".join([*lines, f"| {total['name']} | {total['value']} | target {total['target']}: {verdict} |"])
+    return "\n".join(
+        [*lines, f"| {total['name']} | {total['value']} | target {total['target']}: {verdict} |"]
+    )
 
 
 def native_operators() -> str:
@@ -170,6 +173,7 @@ def by_vectors() -> str:
     """Programs in another scheduler's style: ratio to the bound, and why, as `headrace explain` says it."""
     sys.path.insert(0, str(ROOT))
     from benchmarks.kernels.by_vectors import KINDS, Stream
+
     from headrace.report.explain import explain
     from headrace.runtime.kernel import Kernel
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Legality:
-    """A rule of the public dialect: what it asks for, "error", "warning" or "unread" (the ops it is about are a design
-    that no tool reads), and a part of what is said.
+    """A rule of the public dialect: what it asks for, "error", "warning" or "unread" (the ops it is about are
+    a design that no tool reads), and a part of what is said.
     """
 
     rule: str
