@@ -3,6 +3,11 @@
 top' = max(top, scores of the block)           shrunk = exp(top - top')
 total' = total * shrunk + sum of exp(scores - top')
 mix' = mix * shrunk + exp(scores - top') x block of the other factor
+
+What needs all columns of a row is computed row by row; what has one element a row (shrunk, total') for all
+rows at once behind that. In a row an element would take a vector's time, and each would be sent by itself: as
+the queue behind the vector unit holds few messages, fewer rows could begin while others wait for what they
+reduce.
 """
 
 from __future__ import annotations
@@ -66,13 +71,19 @@ class Online:
 
     def pointwise(self, number: int, out: Out, ins: Sequence[Access], ops: Sequence[Scalar]) -> Compute:
         """A Compute over the rows of statement `number` that applies ops in turn to f32 operands."""
+        return self.computed(number, [replace(out, result=len(ins) + len(ops) - 1)], ins, ops)
+
+    def computed(
+        self, number: int, outs: Sequence[Out], ins: Sequence[Access], ops: Sequence[Scalar]
+    ) -> Compute:
+        """The same with several results, each of an operand or of an op."""
         extents = {d.name: d.extent for d in self.compute(number).dims}
-        walked = [a.dim for a in out.axes if a.dim is not None]
+        walked = [a.dim for a in outs[0].axes if a.dim is not None]
         body = [Scalar("in", (), "f32", k) for k in range(len(ins))]
         made = Compute(
             tuple(Dim(d, extents[d], "parallel") for d in walked),
             tuple(ins),
-            (Out(out.value, out.axes, len(ins) + len(ops) - 1),),
+            tuple(Out(out.value, out.axes, out.result) for out in outs),
             (*body, *ops),
             where=self.compute(number).where,
             source="online softmax",
@@ -121,7 +132,7 @@ class Turn:
         axes = online.found.columns.axes
         own = {v: online.like(v, axis, places.width) for v, axis in axes.items() if v not in places.renamed}
         self.renamed = {**own, **places.renamed}
-        self.after = {out.value: online.like(out.value) for out in online.carried}
+        self.top, self.summed = online.like(online.top.value), online.like(online.total.value)
         numbers = sorted(online.found.columns.dims)
         self.early = [n for n in numbers if n < online.found.top]
         self.late = [n for n in numbers if n >= online.found.top and n != online.found.mix]
@@ -144,25 +155,23 @@ class Turn:
         return (self._part(number) for number in self.early)
 
     def weights(self) -> Iterator[Compute]:
-        """Maxima, exponentials and their sums; what is carried of them gets to its place."""
-        online, found = self.online, self.found
+        """Maxima by now, exponentials and their sums over the block."""
         for number in self.late:
-            if number == found.top:
+            if number == self.found.top:
                 yield from self._top(number)
-            elif number == found.total:
-                yield from self._sum(number, online.total)
             else:
-                yield self._part(number)
-        yield self._carried(found.top, online.top)
-        yield self._carried(found.total, online.total)
+                yield self._part(number, self.summed if number == self.found.total else "")
 
     def mixed(self) -> Iterator[Compute]:
-        """The product, added to that of the blocks before."""
-        yield from self._sum(self.found.mix, self.online.mix)
-        yield self._carried(self.found.mix, self.online.mix)
-
-    def _carried(self, number: int, out: Out) -> Compute:
-        return self.online.pointwise(number, out, [Access(self.after[out.value], out.axes)], [])
+        """What is carried with this block in it: maxima and sums of all rows at once, then the product."""
+        online, mix = self.online, self.found.mix
+        yield self._sums()
+        found = online.like(online.mix.value)
+        yield self._part(mix, found)
+        rows = self.found.rows[mix]
+        ins = [Access(v, online.mix.axes) for v in (online.mix.value, found)]
+        ins.append(Access(self.places.shrunk, rows))
+        yield online.pointwise(mix, online.mix, ins, [op("arith.mulf", 0, 2), op("arith.addf", 3, 1)])
 
     def _loads(self, numbers: Sequence[int]) -> Iterator[Load | Compute]:
         """The loads of columns that statements need. Factors are brought in as they lie, while the block
@@ -198,30 +207,34 @@ class Turn:
         return self.places.laid[key]
 
     def _top(self, number: int) -> Iterator[Compute]:
-        """The maxima of the block, those of all columns by now, and what they shrink the sums by."""
+        """The maxima of the block, and those of all columns by now."""
         online = self.online
         found = online.like(online.top.value)
-        new = self.after[online.top.value]
-        old, block, now = (Access(v, online.top.axes) for v in (online.top.value, found, new))
         yield self._part(number, found)
-        yield online.pointwise(number, replace(online.top, value=new), [old, block], [op("arith.maximumf")])
-        powers = online.compute(self.found.powers)
-        name = powers.body[powers.outs[0].result].op
-        ops = [op("arith.subf"), op(name, 2)]
-        if self.found.scale != 1:
-            scale = Scalar("const", (), "f32", self.found.scale)
-            ops = [op("arith.subf"), scale, op("arith.mulf", 2, 3), op(name, 4)]
-        yield online.pointwise(number, replace(online.top, value=self.places.shrunk), [old, now], ops)
+        ins = [Access(v, online.top.axes) for v in (online.top.value, found)]
+        yield online.pointwise(number, replace(online.top, value=self.top), ins, [op("arith.maximumf")])
 
-    def _sum(self, number: int, out: Out) -> Iterator[Compute]:
-        """What was summed before, shrunk, and the sum over the block."""
-        online = self.online
-        found = online.like(out.value)
-        shrunk = Access(self.places.shrunk, self.found.rows[number])
-        yield self._part(number, found)
-        ins = [Access(out.value, out.axes), shrunk, Access(found, out.axes)]
-        ops = [op("arith.mulf"), op("arith.addf", 3, 2)]
-        yield online.pointwise(number, replace(out, value=self.after[out.value]), ins, ops)
+    def _sums(self) -> Compute:
+        """What larger maxima shrink the sums by, the sums with those of the block, the maxima: a phase of its
+        own, as rows are vectors in it, where they are single elements beside the exponentials.
+        """
+        online, found = self.online, self.found
+        powers, rows = online.compute(found.powers), found.rows[found.total]
+        ins = [Access(online.top.value, rows), Access(self.top, rows)]
+        ins += [Access(v, online.total.axes) for v in (online.total.value, self.summed)]
+        ops = [op("arith.subf")]
+        if found.scale != 1:
+            ops += [Scalar("const", (), "f32", found.scale), op("arith.mulf", 4, 5)]
+        shrunk = len(ins) + len(ops)
+        ops += [op(powers.body[powers.outs[0].result].op, shrunk - 1)]
+        ops += [op("arith.mulf", 2, shrunk), op("arith.addf", shrunk + 1, 3)]
+        outs = [
+            Out(self.places.shrunk, rows, shrunk),
+            replace(online.total, result=shrunk + 2),
+            Out(online.top.value, rows, 1),
+        ]
+        self.names.apart |= {out.value for out in outs}
+        return online.computed(found.total, outs, ins, ops)
 
     def _part(self, number: int, value: str = "") -> Compute:
         """A statement on the columns of the block; its result is `value` if that has no columns."""
@@ -244,7 +257,7 @@ class Turn:
         if (part := self.parts.get(access, self.online.held.get(access))) is not None:
             return part
         if access.value == self.online.top.value:
-            return replace(access, value=self.after[access.value])
+            return replace(access, value=self.top)
         return replace(access, value=self.renamed.get(access.value, access.value))
 
     def _entry(self, entry: Scalar, column: str) -> Scalar:
