@@ -110,6 +110,14 @@ def test_a_race_in_a_core_that_did_not_run_is_found(core: int) -> None:
     assert f"of core {core}" in found and "in no order" in found
 
 
+def test_rows_of_device_memory_that_overlap_are_shared_by_the_cores_that_write_them() -> None:
+    """A view of rows 64 long that begin 32 apart, as of the windows of a convolution."""
+    text = relay(*ROWS)
+    view = "%d = dataflow.get_logical_memory_view %hbm, %c0 {layout_map = "
+    changed = text.replace(f"{view}#flat", f"{view}affine_map<(d0, d1) -> (d0 * 32 + d1)>")
+    assert changed != text and "writes device memory that core" in messages(changed)
+
+
 def test_cores_that_race_alike_are_found_by_one(runs) -> None:
     first, written, _ = ROWS
     assert "in no order" in messages(relay(first, written, written)) and runs == [1]

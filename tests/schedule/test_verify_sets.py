@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from headrace.schedule.verify.programs.events import Touch
 from headrace.schedule.verify.programs.linear import Linear, NotLinear, Unclear
 from headrace.schedule.verify.programs.values import Handle, View
-from headrace.schedule.verify.spans import byte_range, share_bytes
+from headrace.schedule.verify.spans import byte_range, hulls, share_bytes
 
 COUNTS = {"i": 7, "j": 4}
 numbers = st.integers(-9, 9)
@@ -104,3 +104,14 @@ def test_touches_share_bytes_where_counting_them_says_so(a: Touch, b: Touch, is_
 def test_a_view_whose_rows_overlap_is_compared_by_bytes() -> None:
     view = View(Handle("hbm", -1), 20, (3, 1), (8, 8), "f16", 1)
     assert share_bytes(Touch(view, True, (0, 0), (2, 1), ()), Touch(view, True, (0, 1), (1, 3), ()))
+
+
+@given(st.lists(touches(), min_size=2, max_size=5), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_boxes_around_touches_that_share_bytes_meet(found: list[Touch], is_one_view: bool) -> None:
+    if is_one_view:
+        found = [Touch(found[0].view, True, t.low, t.extents, t.times) for t in found]
+    boxes = hulls(found)
+    for (j, a), (k, b) in combinations(enumerate(found), 2):
+        if inside(a) and inside(b) and counted(a) & counted(b):
+            assert boxes.meet(j, k)

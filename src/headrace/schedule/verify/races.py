@@ -13,7 +13,7 @@ from headrace.ir.text import location
 from headrace.schedule.verify.programs.events import FIRST_STEPS, LAST_STEPS, Touch
 from headrace.schedule.verify.programs.values import Handle
 from headrace.schedule.verify.run import Record
-from headrace.schedule.verify.spans import byte_range, have_one_layout, hulls_meet, share_bytes
+from headrace.schedule.verify.spans import byte_range, have_one_layout, hulls, share_bytes
 
 EXACT_LIMIT = 1 << 22
 MOST_PAIRS = 1 << 18
@@ -26,8 +26,6 @@ SHORTENED = FIRST_STEPS + 1 + LAST_STEPS
 class _Seen:
     record: Record
     touch: Touch
-    first: int
-    end: int
 
 
 def races(records: Sequence[Record], units: Sequence[Handle]) -> Iterator[Diagnostic]:
@@ -36,7 +34,7 @@ def races(records: Sequence[Record], units: Sequence[Handle]) -> Iterator[Diagno
     for record in records:
         for touch in record.touches:
             if "." not in touch.view.memory.kind:
-                by_memory.setdefault(touch.view.memory, []).append(_Seen(record, touch, *byte_range(touch)))
+                by_memory.setdefault(touch.view.memory, []).append(_Seen(record, touch))
     reported = set()
     for seen in by_memory.values():
         for a, b in _suspects(seen):
@@ -88,13 +86,13 @@ def overwritten_indices(records: Sequence[Record], units: Sequence[Handle]) -> I
 
 
 def _suspects(seen: Sequence[_Seen]) -> Iterator[tuple[_Seen, _Seen]]:
-    """Pairs of different units whose byte ranges overlap, one writing, that the clocks of whole events leave
-    open.
+    """Pairs of different units whose boxes around all steps meet, one writing, that the clocks of whole
+    events leave open.
 
     What a unit knows grows along its program: the events of another unit that are open to one of its own
     follow each other.
     """
-    first, end = (np.array(ends) for ends in zip(*((s.first, s.end) for s in seen), strict=True))
+    boxes = hulls([s.touch for s in seen])
     writes = np.array([s.touch.is_write for s in seen])
     done = np.array([max(s.record.end, s.record.time) for s in seen])
     of_unit: dict[int, list[int]] = {}
@@ -112,7 +110,7 @@ def _suspects(seen: Sequence[_Seen]) -> Iterator[tuple[_Seen, _Seen]]:
             left = np.repeat(a[part], counts[part])
             starts = np.cumsum(counts[part]) - counts[part]
             right = b[np.arange(len(left)) + np.repeat(low[part] - starts, counts[part])]
-            open_ = (first[left] < end[right]) & (first[right] < end[left]) & (writes[left] | writes[right])
+            open_ = (writes[left] | writes[right]) & boxes.meet(left, right)
             for at in np.flatnonzero(open_).tolist():
                 yield seen[left[at]], seen[right[at]]
 
@@ -129,8 +127,6 @@ def _parts(counts: np.ndarray) -> Iterator[slice]:
 
 def _meet(a: _Seen, b: _Seen) -> bool:
     """True if some step of one touches bytes of a step of the other that the clocks of steps leave open."""
-    if have_one_layout(a.touch, b.touch) and not hulls_meet(a.touch, b.touch):
-        return False
     open_ = ~_ordered(a.record, b.record) & ~_ordered(b.record, a.record).T
     if not open_.any():
         return False
@@ -183,7 +179,8 @@ def stepped(touch: Touch, steps: int) -> tuple[np.ndarray, np.ndarray]:
 def _finding(a: _Seen, b: _Seen, units: Sequence[Handle]) -> Diagnostic:
     words = ["writes" if s.touch.is_write else "reads" for s in (a, b)]
     memory = a.touch.view.memory
-    low, high = max(a.first, b.first), min(a.end, b.end)
+    (start, end), (begin, last) = byte_range(a.touch), byte_range(b.touch)
+    low, high = max(start, begin), min(end, last)
     first, second = units[a.record.unit], units[b.record.unit]
     bytes_ = f"bytes {low}..{high} of {memory}"
     message = f"{first} {words[0]} and {second} {words[1]} {bytes_} in no order"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from math import prod
 from typing import Any
@@ -57,6 +59,44 @@ def hulls_meet(a: Touch, b: Touch) -> bool:
     """True if the boxes around all steps of two touches of one layout meet."""
     (first, end), (other, last) = a.hull(), b.hull()
     return all(x < q and p < y for x, y, p, q in zip(first, end, other, last, strict=True))
+
+
+@dataclass(frozen=True)
+class Hulls:
+    """Of many touches of one memory: first bytes, ends, numbers of their layouts, first subscripts and ends,
+    [touches] or [touches, dims].
+    """
+
+    low: Array
+    end: Array
+    layout: Array
+    first: Array
+    last: Array
+
+    def meet(self, a: Any, b: Any) -> Array:
+        """Whether the touches `a` may share bytes with the touches `b`: numbers, or arrays of them."""
+        inside = (self.first[a] < self.last[b]) & (self.first[b] < self.last[a])
+        near = (self.low[a] < self.end[b]) & (self.low[b] < self.end[a])
+        found: Array = near & ((self.layout[a] != self.layout[b]) | inside.all(axis=-1))
+        return found
+
+
+def hulls(touches: Sequence[Touch]) -> Hulls:
+    """The boxes around all steps of touches; a layout in which subscripts share bytes is like no other."""
+    rank = max((len(touch.low) for touch in touches), default=0)
+    ranges = np.array([byte_range(touch) for touch in touches], np.int64).reshape(-1, 2)
+    numbers: dict[Any, int] = {}
+    layout, first, last = [], [], []
+    for place, touch in enumerate(touches):
+        view = touch.view
+        is_packed = _is_packed(view.strides, view.shape)
+        key = (view.start, view.strides, view.itemsize) if is_packed else place
+        layout.append(numbers.setdefault(key, len(numbers)))
+        low, end = touch.hull()
+        first.append((*low, *(0,) * (rank - len(low))))
+        last.append((*end, *(1,) * (rank - len(end))))
+    corners = (np.array(ends, np.int64).reshape(-1, rank) for ends in (first, last))
+    return Hulls(ranges[:, 0], ranges[:, 1], np.array(layout, np.int64), *corners)
 
 
 def _by_dims(a: Touch, b: Touch) -> bool | None:

@@ -11,9 +11,7 @@ from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import location
 from headrace.schedule.verify.programs.sweeps import Reach
 from headrace.schedule.verify.programs.values import ALIASES, Handle, Scope
-from headrace.schedule.verify.spans import byte_range, share_bytes
-
-Array = np.ndarray[Any, Any]
+from headrace.schedule.verify.spans import hulls, share_bytes
 
 
 def meetings(reaches: Sequence[Reach]) -> Iterator[tuple[Reach, Reach]]:
@@ -23,33 +21,18 @@ def meetings(reaches: Sequence[Reach]) -> Iterator[tuple[Reach, Reach]]:
     """
     if not any(r.touch.is_write for r in reaches):
         return
-    low, end, layout, first, last = _hulls(reaches)
+    boxes = hulls([r.touch for r in reaches])
     writes = np.array([r.touch.is_write for r in reaches])
     scatters = writes & np.array([r.touch.is_indirect for r in reaches])
+    everything = np.arange(len(reaches))
     for k in np.flatnonzero(writes).tolist():
-        near = (low < end[k]) & (low[k] < end)
-        near &= (layout != layout[k]) | ((first < last[k]) & (first[k] < last)).all(axis=1)
+        near = boxes.meet(everything, k)
         near[: k + 1] &= ~writes[: k + 1]
         if scatters[k]:
             near &= ~scatters
         for other in np.flatnonzero(near).tolist():
             if share_bytes(reaches[k].touch, reaches[other].touch):
                 yield reaches[k], reaches[other]
-
-
-def _hulls(reaches: Sequence[Reach]) -> tuple[Array, ...]:
-    """(first byte, end, number of the layout, first subscripts, their ends) of every touch."""
-    rank = max(len(r.touch.low) for r in reaches)
-    ranges = np.array([byte_range(r.touch) for r in reaches])
-    numbers: dict[Any, int] = {}
-    layout, first, last = [], [], []
-    for r in reaches:
-        view = r.touch.view
-        layout.append(numbers.setdefault((view.start, view.strides, view.itemsize), len(numbers)))
-        low, end = r.touch.hull()
-        first.append((*low, *(0,) * (rank - len(low))))
-        last.append((*end, *(1,) * (rank - len(end))))
-    return ranges[:, 0], ranges[:, 1], np.array(layout), np.array(first), np.array(last)
 
 
 def between_cores(met: Sequence[tuple[Reach, Reach]], joined: list[list[int]]) -> Iterator[Diagnostic]:
