@@ -84,6 +84,18 @@ def test_scores_are_computed_a_block_ahead(keys, blocks):
     assert part["strips"]["ahead"]
 
 
+@pytest.mark.parametrize(
+    "length,shift", [(48, 0), *(pytest.param(*each, marks=pytest.mark.long) for each in ((96, 0), (112, 20)))]
+)
+def test_scores_below_a_diagonal_are_computed_a_block_ahead(length, shift, blocks):
+    """Blocks that no mask hides, then those it does: none, one, several in a loop, and a rest."""
+    blocks(16, 16, is_ahead=True)
+    case = Attention(length, length, mask="causal", shift=shift)
+    run = compare(case.kernel(), small("spyre-1core", 60032), is_checked=True)
+    (part,) = run.program.plan["classes"]
+    assert part["strips"]["ahead"] and part["strips"]["block"] == 16
+
+
 def test_products_are_made_beside_the_exponentials_of_the_block_before(blocks):
     blocks(32, 128, is_ahead=True)
     kernel, chip = Attention(64, 512, 64, quotient="result").kernel(), small("spyre", 262016)

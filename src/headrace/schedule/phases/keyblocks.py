@@ -6,7 +6,7 @@ A quotient by the sum between exponentials and product comes behind the loop: th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from headrace.schedule.graph import Access, Axis, Carried, Compute, Linear, Load, Loop, Scalar, Store
 from headrace.schedule.phases.chain import accesses
@@ -58,7 +58,11 @@ class _Walk:
         cut = min(seen, extent) // self.size * self.size
         before, after = self._around()
         before += self._hold()
-        loops = [*self._loop(0, cut), *self._loop(cut, extent)]
+        runs = [(first, count) for first, count in ((0, cut), (cut, extent - cut)) if count]
+        loops = [statement for first, count in runs for statement in self._loop(first, first + count)]
+        if self.is_ahead and extent >= 2 * self.size:
+            whole = [(first, count // self.size) for first, count in runs if count >= self.size]
+            loops = [*self._one_ahead(whole), *self._loop(extent // self.size * self.size, extent)]
         return Block((*before, *self._starts(), *loops, *self._quotient(), *after), self.bodies)
 
     def _around(self) -> tuple[list[Statement], list[Statement]]:
@@ -116,9 +120,7 @@ class _Walk:
     def _loop(self, first: int, last: int) -> Iterator[Statement]:
         """The columns from `first` to `last`: whole blocks in a loop, the rest by itself."""
         trips, rest = divmod(last - first, self.size)
-        if trips > 1 and self.is_ahead:
-            yield from self._one_ahead(first, trips)
-        elif trips:
+        if trips:
             loop, places = self._turns(first, trips, self.size), self.online.places(self.size)
             turn = Turn(self.online, places, Linear(0, ((loop.name, 1),)), self.ranges(loop))
             self.bodies[loop.name] = Block(tuple(turn.statements()), {})
@@ -127,32 +129,33 @@ class _Walk:
             places = self.online.places(rest)
             yield from Turn(self.online, places, Linear(last - rest), self.spans).statements()
 
-    def _one_ahead(self, first: int, trips: int) -> Iterator[Statement]:
-        """Whole blocks, the scores of each computed before the product of the one before: two in a turn of
-        the loop, as the scores of both are kept.
+    def _one_ahead(self, runs: Sequence[tuple[int, int]]) -> Iterator[Statement]:
+        """Runs of whole blocks (first column, blocks), the scores of each block computed before the product
+        of the one before: two in a turn of a loop, as the scores of both are kept.
         """
         even = self.online.places(self.size)
-        odd = even.with_other_scores(self.online)
-        start = Turn(self.online, even, Linear(first), self.spans)
+        places = (even, even.with_other_scores(self.online))
+        firsts = [first + k * self.size for first, count in runs for k in range(count)]
+
+        def turn(number: int) -> Turn:
+            return Turn(self.online, places[number % 2], Linear(firsts[number]), self.spans)
+
+        start = turn(0)
         yield from (*start.bring_scores(), *start.scores())
-        pairs = (trips - 1) // 2
-        if pairs:
-            loop = self._turns(first, pairs, 2 * self.size)
-            at, spans = Linear(0, ((loop.name, 1),)), self.ranges(loop)
-            turns = [
-                Turn(self.online, places, add(at, k * self.size), spans)
-                for k, places in enumerate((even, odd, even))
-            ]
-            body = (*_joint(turns[0], turns[1]), *_joint(turns[1], turns[2]))
-            self.bodies[loop.name] = Block(body, {})
-            yield loop
-        ends = range(2 * pairs, trips)
-        last = [
-            Turn(self.online, places, Linear(first + k * self.size), self.spans)
-            for k, places in zip(ends, (even, odd), strict=False)
-        ]
-        for turn, following in zip(last, [*last[1:], None], strict=True):
-            yield from _joint(turn, following)
+        done = 0
+        for first, count in runs:
+            pairs = (count - 1) // 2
+            if pairs:
+                loop = self._turns(first, pairs, 2 * self.size)
+                at, spans = Linear(0, ((loop.name, 1),)), self.ranges(loop)
+                one, two, three = (
+                    Turn(self.online, places[(done + k) % 2], add(at, k * self.size), spans) for k in range(3)
+                )
+                self.bodies[loop.name] = Block((*_joint(one, two), *_joint(two, three)), {})
+                yield loop
+            for number in range(done + 2 * pairs, done + count):
+                yield from _joint(turn(number), turn(number + 1) if number + 1 < len(firsts) else None)
+            done += count
 
     def _turns(self, first: int, trips: int, step: int) -> Loop:
         self.names.count += 1

@@ -23,9 +23,7 @@ BLOCKS = (256, 128, 64)
 """Columns of a softmax that come at a time where whole rows of them do not fit."""
 
 AHEAD = 128
-"""The same where scores are computed one block ahead: of two blocks they are kept. Where columns grow in
-steps, that is not tried: every step would write out several blocks.
-"""
+"""The same where scores are computed one block ahead: of two blocks they are kept."""
 
 LATE = 3
 """Steps by which the results of early steps are stored later than they are computed."""
@@ -57,7 +55,7 @@ def choices(part: CoreClass, without: Container[str]) -> Iterator[list[list[Stri
         return
     taller = [rows for rows in LOOP_ROWS if rows < found.rows]
     turns = [(n, False) for n in BLOCKS]
-    if steps == 1 and "double-buffering" not in without:
+    if "double-buffering" not in without:
         turns.append((AHEAD, True))
     yield [[Strips(rows, steps, False, ahead, block=n) for rows in taller] for n, ahead in turns]
 
