@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from benchmarks.kernels.text import Text, View, access_tile, by_x, memref, tensor
 
+from headrace import ktir
 from headrace.runtime.kernel import Kernel
 from tests.differential.test_kernels import compare
 
@@ -37,3 +38,26 @@ def test_a_scatter(device: str, dtype: str, dim: int, is_added: bool) -> None:
         new = t.let(f"arith.add{'f' if dtype == 'f32' else 'i'} {old}, {new} : {tensor(box, dtype)}")
     t.op(f"ktdp.store {new}, {tile(t, x, index, dim, box)} : {tensor(box, dtype)}, <{by_x(box, 'index')}>")
     compare(Kernel(t.module("k", "%x: index, %i: index, %s: index", (1,), "// a scatter")), device, True)
+
+
+@pytest.mark.parametrize("device", ["spyre", "tiny"])
+@pytest.mark.parametrize("without", [(), ("fusion",)])
+@pytest.mark.parametrize("use", ["scatter", "product", "columns", "row", "store"])
+def test_a_value_that_is_scattered_and_used_otherwise(device: str, without: tuple[str, ...], use: str) -> None:
+    with ktir.kernel("twice") as k:
+        x, y, z = (k.argument(name, (16, 24), "f32") for name in "xyz")
+        first, second = (k.argument(name, (16,), "i32") for name in ("first", "second"))
+        value = x[:, :].load() * 2.0
+        y[first[:], :] = value
+        match use:
+            case "scatter":
+                z[second[:], :] = value
+            case "product":
+                z[:, :] = value @ k.argument("w", (24, 24), "f32")[:, :].load()
+            case "columns":
+                z[:, :] = value - value.max(axis=0)
+            case "row":
+                z[:, :] = value - value.max(axis=1, keepdims=True)
+            case "store":
+                z[:, :] = value
+    compare(k.kernel, device, True, without)

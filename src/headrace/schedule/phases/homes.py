@@ -22,10 +22,9 @@ def place_homes(outline: Outline, room: int) -> dict[str, str]:
     """Return "lx" or "scratch" for every value in `outline.homes`: small ones first, `room` bytes in all."""
     kinds = dict.fromkeys(outline.homes, "scratch")
     left = room
-    scattered = {v for v, stores in outline.stores.items() if any(s.indirect for s in stores)}
     for value in sorted(outline.homes, key=lambda v: (bytes_of(outline.names.values[v]), v)):
         size = bytes_of(outline.names.values[value])
-        if size <= left and value not in scattered:
+        if size <= left:
             kinds[value] = "lx"
             left -= size
     return kinds

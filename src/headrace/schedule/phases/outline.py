@@ -23,6 +23,7 @@ from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.overwrite import overwriting, readers
 from headrace.schedule.phases.pairs import paired
 from headrace.schedule.phases.part import KEEP
+from headrace.schedule.phases.scattered import scattered
 from headrace.schedule.phases.statements import Block, regular
 from headrace.schedule.phases.strips import Strips
 from headrace.schedule.phases.unfold import unfolded
@@ -75,7 +76,7 @@ def outline(
     passed = frozenset(
         o.value for s in graph_class.body if isinstance(s, Compute) and apart_entry(s) for o in s.outs
     )
-    block = boxed(block, names, passed)
+    block = scattered(boxed(block, names, passed), names)
     ranges = _ranges(block)
     scope = Scope(names, ranges, passed, apart=apart | names.apart | passed)
     items, found = grouped(block, scope, reduction_kind, fusing)
