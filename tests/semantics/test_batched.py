@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.kernels import KERNELS, VARIANTS, kernel_text
 
+from headrace import ktir
 from headrace.ir.diagnostics import HeadraceError
 from headrace.ir.text import parse
 from headrace.numbers.dtypes import is_float
@@ -250,6 +251,19 @@ ktdp.store %sum, %out : VALUE, PART
 """
     assert why(body) == ""
     assert_alike(Kernel(rows(body), "iterations"))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_loop_over_what_all_tiles_share_runs_as_often_as_each_tile_says(first):
+    """Nothing but the number of iterations tells the results of tiles apart."""
+    with ktir.kernel("shared", grid=[3]) as k:
+        x, y = k.argument("x", (64,), "f32"), k.argument("y", (192,), "f32")
+        at = k.tile_id() * 64
+        with k.loop(0, k.tile_id() + first, sum=x[:].load()) as loop:
+            loop.sum = loop.sum + loop.sum
+        y[at : at + 64] = loop.sum + 1.0
+    assert reasons(k.kernel) == [""]
+    assert_alike(k.kernel)
 
 
 def test_an_error_midway_leaves_what_plain_leaves():

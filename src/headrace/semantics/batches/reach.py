@@ -78,12 +78,13 @@ def _follow(op: Operation, found: set[SSAValue], grid: Sequence[int], source: st
     elif op.name == "scf.for":
         body = op.regions[0].block
         yielded = body.last_op.operands if body.last_op else ()
-        if any(v in found for v in op.operands[:3]):
+        is_uneven = any(v in found for v in op.operands[:3])  # what it carries goes as far as it runs
+        if is_uneven:
             found.add(body.args[0])
         for start, end, inner, outer in zip(
             op.operands[3:], yielded, body.args[1:], op.results, strict=False
         ):
-            if start in found or end in found:
+            if is_uneven or start in found or end in found:
                 found.update((inner, outer))
     elif op.name == "scf.if":
         for region in op.regions:
