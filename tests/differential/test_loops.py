@@ -183,3 +183,14 @@ def test_a_row_that_reads_other_rows_of_the_iteration_before_keeps_its_loop_whol
         y[:, :] = loop.sum
     run = compare(k.kernel, device("spyre", {"lx.size_bytes": 65536}), is_checked=True)
     assert not run.program.plan["classes"][0]["strips"]
+
+
+@pytest.mark.parametrize("device", ["spyre", "tiny", "sample"])
+def test_what_a_loop_begins_with_is_copied_beside_what_it_holds(device: str) -> None:
+    """Two copies alike in everything but who makes them."""
+    with ktir.kernel("alike") as k:
+        x, y, z = (k.argument(name, (4, 8), "f32") for name in "xyz")
+        with k.loop(0, 3, sum=x[:, :].load()) as loop:
+            loop.sum = ktir.maximum(loop.sum * 2.0, y[:, :].load())
+        z[:, :] = loop.sum
+    compare(k.kernel, device, is_checked=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from benchmarks.kernels.text import Text, tensor
 
+from headrace import ktir
 from headrace.runtime.kernel import Kernel
 from tests.differential.test_kernels import compare
 
@@ -127,3 +128,35 @@ def test_a_number_is_reduced_over_the_dims_of_a_tensor(device: str, over: tuple[
     ins = [(x, shape, "f32", None), (top, left, "f32", kept)]
     stored(t, t.generic(ins, shape, "f32", ["%out = arith.subf %in0, %in1 : f32"]), shape, "f32")
     run(t, "xy", device)
+
+
+@pytest.mark.parametrize("device", ["spyre", "sample", "tiny"])
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_one_number_of_a_tensor_is_stored_beside_the_tensor(device: str, is_turned: bool) -> None:
+    """Nothing of it is computed again, or by both corelets, where rows and columns are walked apart."""
+    with ktir.kernel("least") as k:
+        x, w = (k.argument(name, (32, 24), "f32") for name in "xw")
+        y, z = k.argument("y", (1, 1), "f32"), k.argument("z", (24, 32), "f32")
+        value = x[:, :].load()
+        least = (value * w[:, :].load()).min(keepdims=True)
+        y[:, :] = ktir.maximum(least, least.min(keepdims=True))
+        z[:, :] = value.T if is_turned else value.reshape(24, 32)
+    compare(k.kernel, device, is_checked=True)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("columns", [300, 1500])
+@pytest.mark.parametrize("source,dtype", [("f32", "f32"), ("f16", "f32"), ("f16", "i32")])
+@pytest.mark.parametrize("combiner", ["max", "sum"])
+def test_a_row_is_stored_and_reduced_at_once(
+    device: str, columns: int, source: str, dtype: str, combiner: str
+) -> None:
+    """Longer than the registers, too: it leaves before the reduction takes it."""
+    with ktir.kernel("both") as k:
+        x = k.argument("x", (2, columns), source)
+        y, z = k.argument("y", (2, 1), dtype), k.argument("z", (2, columns), dtype)
+        value = x[:, :].load().cast("f32") * 2.0
+        value = value.cast(dtype)
+        y[:, :] = getattr(value, combiner)(axis=1, keepdims=True)
+        z[:, :] = value
+    compare(k.kernel, device, is_checked=True)

@@ -43,7 +43,9 @@ def test_a_scatter(device: str, dtype: str, dim: int, is_added: bool) -> None:
 @pytest.mark.parametrize("device", ["spyre", "tiny"])
 @pytest.mark.parametrize("without", [(), ("fusion",)])
 @pytest.mark.parametrize("use", ["scatter", "product", "columns", "row", "store"])
-def test_a_value_that_is_scattered_and_used_otherwise(device: str, without: tuple[str, ...], use: str) -> None:
+def test_a_value_that_is_scattered_and_used_otherwise(
+    device: str, without: tuple[str, ...], use: str
+) -> None:
     with ktir.kernel("twice") as k:
         x, y, z = (k.argument(name, (16, 24), "f32") for name in "xyz")
         first, second = (k.argument(name, (16,), "i32") for name in ("first", "second"))

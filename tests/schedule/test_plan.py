@@ -66,7 +66,8 @@ def test_an_edited_tile_changes_the_hash_and_replays():
     [
         ({"tile": {"d": 0}}, "dims"),
         ({"step": 0}, "steps of 0"),
-        ({"unit": "ALU"}, "no unit ALU"),
+        ({"unit": "ALU"}, "works on ALU"),
+        ({"unit": "MNILU"}, "works on MNILU"),
         ({"copies": {"in": 0, "out": 1}}, "no copies"),
         ({"once": ("x",)}, "'x' in once is no operand"),
         ({"multicast": ("x",)}, "'x' in multicast is no operand"),

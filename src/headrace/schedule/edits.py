@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.arch.device import Device
+from headrace.arch.products import multiplying_unit
+from headrace.schedule.phases.contraction import roles
 from headrace.schedule.phases.halves import halves
 from headrace.schedule.phases.shape import Shape
+from headrace.schedule.phases.straight import straight
 from headrace.schedule.plan import ClassPlan, PhasePlan
 from headrace.schedule.units import units
 
@@ -34,8 +37,20 @@ def meaningless(phase: PhasePlan, made: Shape, device: Device) -> Iterator[tuple
         missing = [name for name in BLOCKS if name not in phase.blocks]
         if missing:
             yield f"no {' and no '.join(missing)} of its blocks", f"blocks give {', '.join(BLOCKS)}"
+    if phase.kind != "contract" or phase.order in ORDERS:
+        unit = _unit(phase, made, device)
+        if phase.unit != unit:
+            yield f"it works on {phase.unit}", f"only {unit} of {device.name} does this work"
     if phase.kind == "vector":
         yield from _row(phase, made, device)
+
+
+def _unit(phase: PhasePlan, made: Shape, device: Device) -> str:
+    """The unit that does the work of a phase."""
+    if phase.kind == "contract":
+        return multiplying_unit(device, roles(made, "swapped" in phase.order).rows.dtype).kind
+    way, ours = straight(made), units(device)
+    return ours.vector if way is None else ours.loader if way == "in" else ours.storer
 
 
 def _row(phase: PhasePlan, made: Shape, device: Device) -> Iterator[tuple[str, str]]:

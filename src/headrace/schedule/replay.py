@@ -46,7 +46,8 @@ def class_outline(
     into the scratchpad once.
 
     A row reduction over several dims needs every operand of its phase to walk them as one; what was fused
-    with one that does not gets phases of its own.
+    with one that does not gets phases of its own. So does what leaves a phase and lacks more than the lanes
+    of it: it would be written again for every row.
     """
     kind = reduction_kinds(device.memory("ct_local").size_bytes // 8)
     registers = device.unit(units(device).vector).registers_bytes or 1 << 60
@@ -55,9 +56,7 @@ def class_outline(
     apart: frozenset[str] = frozenset()
     while True:
         made = outline(part, kind, fusing, apart, registers, strips, keeping, holding)
-        torn = {
-            value for group in flat_groups(made.items) if _is_torn(group, made) for value in group.produced
-        }
+        torn = {value for group in flat_groups(made.items) for value in _torn(group, made)}
         if torn <= apart:
             return made
         apart |= torn
@@ -80,11 +79,18 @@ def strips_of(chosen: ClassPlan) -> Strips | None:
     return Strips(found["rows"], found["steps"], *flags, found["block"], found["late"])
 
 
-def _is_torn(group: Group, made: Outline) -> bool:
-    if group.kind != "vector" or len(group.reduced) < 2:
-        return False
+def _torn(group: Group, made: Outline) -> set[str]:
+    """The values of a group that it cannot compute in one phase."""
+    narrow = [c for c in group.computes if len(group.dims - {d.name for d in c.dims}) > 1]
+    if group.kind != "vector" or (len(group.reduced) < 2 and not narrow):
+        return set()
     homes = {value: home(made.names.values[value], "lx") for value in made.homes}
-    return len(shape(group, made, homes).reduced) > 1
+    found = shape(group, made, homes)
+    if len(found.reduced) > 1:
+        return set(group.produced)
+    leaving = {o.value for o in found.outputs}
+    lacking = [c for c in narrow if len(found.extents.keys() - {found.merged[d.name] for d in c.dims}) > 1]
+    return {o.value for c in lacking for o in c.outs} & leaving
 
 
 def layouts(graph: TileGraph, plan: Plan, device: Device) -> list[Layout]:
@@ -173,8 +179,6 @@ def _wrong(phase: PhasePlan, made: Shape, device: Device) -> Iterator[tuple[str,
         yield f"no dim {phase.lane} for its vectors", f"dims are {', '.join(made.extents)}"
     elif phase.step < 1:
         yield f"steps of {phase.step} elements", "at least 1"
-    if device.find_unit(phase.unit) is None:
-        yield f"the device has no unit {phase.unit}", "search again for this device"
     if any(count < 1 for count in phase.copies.values()):
         yield "a buffer of no copies", "at least 1"
     faults = list(meaningless(phase, made, device))

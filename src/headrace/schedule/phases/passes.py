@@ -118,7 +118,7 @@ def leaving(shape: Shape, step: Step) -> tuple[tuple[str, ...], tuple[str, ...]]
     """
     results = tuple(dict.fromkeys(o.value for o in shape.outputs))
     computes = shape.group.computes
-    last = step.passes[-1].computes if len(step.passes) > 1 else ()
+    last = step.passes[-1].computes
     if not any(_reduces(computes[c]) for c in last):
         return (), results
     made = [o.value for c in last if not _reduces(computes[c]) for o in computes[c].outs]

@@ -1,4 +1,4 @@
-"""Values that are scattered and needed elsewhere, too: the scatter takes a copy, which lies beside its indices."""
+"""Values that are scattered and needed elsewhere: the scatter takes a copy, which lies beside its indices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def _uses(block: Block, names: Names) -> Iterator[str]:
     for statement in block.statements:
         found: list[str] = []
         if isinstance(statement, Compute):
-            found = [a.value for a in statement.ins] + [o.init for o in statement.outs if isinstance(o.init, str)]
+            found = [a.value for a in statement.ins] + [
+                o.init for o in statement.outs if isinstance(o.init, str)
+            ]
         elif isinstance(statement, Store) and statement.indirect:
             found = [statement.value]
         elif isinstance(statement, Loop):

@@ -45,7 +45,7 @@ def signature(shape: Shape, cores: int) -> tuple[object, ...]:
         outs = tuple((value(o.value), o.combiner, isinstance(o.init, str)) for o in compute.outs)
         ins = tuple(value(a.value) for a in compute.ins)
         roles = tuple(len(r) for r in vars(compute.contraction).values()) if compute.contraction else ()
-        computes.append((dims, body, outs, ins, roles))
+        computes.append((compute.source, dims, body, outs, ins, roles))
     reads = tuple((k, shape.inputs.index(o)) for k, o in shape.reads.items())
     return (
         shape.group.kind, tuple(shape.extents.values()), tuple(sorted(number[d] for d in shape.reduced)),
