@@ -1,13 +1,14 @@
 """Every mutant that changes a result in some order is caught while it runs, and before it runs."""
 
+from typing import Any
+
 import pytest
 
-from headrace.schedule.verify import verify
-from headrace.schedule.verify.cores.symmetry import symmetry
+from headrace.schedule.verify import _Function, verify
 from tests.mutants.classes import CLASSES
 from tests.mutants.judge import mutants
 from tests.mutants.rates import missed, table, verdicts
-from tests.mutants.subjects import all_subjects, small_subjects
+from tests.mutants.subjects import Subject, all_subjects, small_subjects
 
 
 def test_a_few_mutants_of_every_class_are_caught() -> None:
@@ -28,16 +29,23 @@ def test_all_mutants_that_change_a_result_are_caught() -> None:
 
 
 def test_a_run_of_parts_objects_to_every_mutant_that_a_whole_one_objects_to(monkeypatch) -> None:
-    """Loops without their middle, long events and one core for all that are alike show what is wrong as well,
-    and nothing that is right.
+    """Loops without their middle, long events, cores apart and one for those that are alike show what is
+    wrong as well, and nothing that is right.
     """
+    monkeypatch.setattr("headrace.schedule.verify.FULL_EVENTS", 0)
     made = [(s, "", s.module) for s in small_subjects()]
     made += [(s, f"{kind}: {change}", m) for s in small_subjects() for kind, change, m in mutants(s, 1)]
-    found = []
-    for most, of_party in ((0, symmetry), (10**9, lambda party, cores: None)):
-        monkeypatch.setattr("headrace.schedule.verify.FULL_EVENTS", most)
-        monkeypatch.setattr("headrace.schedule.verify.cores.symmetry.symmetry", of_party)
-        found.append([any(d.severity == "error" for d in verify(m, s.device)) for s, _, m in made])
-    differ = [f"{s.name}: {change}" for (s, change, _), a, b in zip(made, *found, strict=True) if a != b]
+    in_parts = [_objects(s, m) for s, _, m in made]
+    monkeypatch.setattr("headrace.schedule.verify.FULL_EVENTS", 10**9)
+    monkeypatch.setattr("headrace.schedule.verify.alike", lambda joined, cores: [[sorted(p)] for p in joined])
+    monkeypatch.setattr(_Function, "apart", lambda self, party, cores: ([], None))
+    whole = [_objects(s, m) for s, _, m in made]
+    differ = [
+        f"{s.name}: {change}" for (s, change, _), a, b in zip(made, in_parts, whole, strict=True) if a != b
+    ]
     assert differ == []
-    assert any(found[0]) and not all(found[0])
+    assert any(whole) and not all(whole)
+
+
+def _objects(subject: Subject, module: Any) -> bool:
+    return any(d.severity == "error" for d in verify(module, subject.device))

@@ -85,11 +85,11 @@ def relay(first: list[int], written: list[int], second: list[int], to: list[int]
 def runs(monkeypatch) -> list[int]:
     """The number of cores in every run."""
     found: list[int] = []
-    alone = _Function.alone
+    run = _Function.run
     monkeypatch.setattr(
         _Function,
-        "alone",
-        lambda self, units, *rest: found.append(len(units) // 2) or alone(self, units, *rest),
+        "run",
+        lambda self, units, *rest: found.append(len(units) // 2) or run(self, units, *rest),
     )
     return found
 
@@ -147,14 +147,13 @@ def test_one_core_of_a_ring_that_loads_another_row_is_a_race(core: int) -> None:
     assert "in no order" in messages(relay(first, written, second, RING))
 
 
-def test_partners_that_are_no_ring_run_together(runs) -> None:
-    """Two rings of different lengths: no core can be moved to the place of every other."""
+def test_one_core_runs_for_rings_of_different_lengths(runs) -> None:
     first, written = list(range(5)), list(range(8, 13))
     to = [1, 0, 3, 4, 2]
     second = [written[to.index(k)] for k in range(5)]
-    assert messages(relay(first, written, second, to)) == "" and sorted(runs) == [1, 1]
-    runs.clear()
     text = relay(first, written, second, to)
+    assert messages(text) == "" and runs == [1, 1]
+    runs.clear()
     crossed = text.replace("%mnisu0 -> %mnilu1", "%mnisu0 -> %mnilu4").replace(
         "%mnisu3 -> %mnilu4", "%mnisu3 -> %mnilu1"
     )
@@ -183,3 +182,64 @@ def test_device_memory_is_swept_to_the_end_of_a_long_loop() -> None:
     assert messages(ring(loads=30_000, stores=30_000, rows=30_000)) == ""
     found = messages(ring(loads=30_000, stores=30_000, rows=29_999))
     assert "0..30000 of dim 0, which has 29999" in found
+
+
+@pytest.mark.parametrize("core", [0, 2])
+def test_one_core_that_gathers_over_its_indices_is_found(core: int) -> None:
+    """Each core has its own indices and results, two floats for an index; those of one lie together."""
+    starts = [1024 + 64 * k for k in range(4)]
+    results = [2 * starts[k] if k == core else 4096 + 512 * k for k in range(4)]
+    assert "over the indices it reads" in messages(gathers(starts, results))
+    assert messages(gathers(starts, [4096 + 512 * k for k in range(4)])) == ""
+
+
+def gathers(indices: list[int], results: list[int]) -> str:
+    """Every core gathers two rows through indices at one place of device memory to another place."""
+    lines = [HEAD, "%c0 = arith.constant 0 : index"]
+    for k, (first, second) in enumerate(zip(indices, results, strict=True)):
+        where = f'core = {k} : i32, corelet = 0 : i32, name = "mnilu{k}", type = "mnilu"'
+        lines.append(f"%mnilu{k} = dataflow.get_unit {{{where}}} : index")
+        lines += [f"%i{k} = arith.constant {first} : index", f"%r{k} = arith.constant {second} : index"]
+    units = ", ".join(f"%mnilu{k}" for k in range(len(indices)))
+    lines.append(f"dataflow.program_unit iter_arg : %me -> ({units}) : {{")
+    for name in "ir":
+        entries = ", ".join(f"[%mnilu{k} -> %{name}{k}]" for k in range(len(indices)))
+        lines.append(f"%{name}_map = uniform.def_immutable_mapping({entries}) : index")
+        lines.append(f"%{name} = uniform.query_map(map:%{name}_map, key:%me) : index")
+    views = (
+        ("t", "%c0", "#flat", "8x64xf16"),
+        ("n", "%i", "#one", "8xi32"),
+        ("o", "%r", "#flat", "2x64xf16"),
+    )
+    for name, start, layout, kind in views:
+        view = f"dataflow.get_logical_memory_view %hbm, {start} {{layout_map = {layout}}}"
+        lines.append(f"%{name} = {view} : index, index, memref<{kind}>")
+    lines.append("""
+agen.composite_indirect_load_and_store indirect_src:%n[%c0] direct_src:%t[0, 0] direct_dst:%o[0, 0]
+ time_symbols(), load_iv(%v:vector<64xf16>)
+ {load_direct_time_addr_map = #zero, load_indirect_time_addr_map = #one, load_order = #same, load_set = #row,
+  store_direct_time_addr_map = affine_map<(d0) -> (d0, 0)>, store_order = #same, store_set = #row,
+  time_order = #one, time_set = affine_set<(d0) : (d0 >= 0, -d0 + 1 >= 0)>}
+{
+  agen.yield
+} : memref<8xi32>, memref<8x64xf16>, memref<2x64xf16>
+}""")
+    return "\n".join([*lines, "func.return }", "}"])
+
+
+def test_a_scratchpad_that_a_unit_of_another_core_writes_is_watched() -> None:
+    """The loads of core 1 also go where core 2 loads to."""
+    text = relay(*ROWS)
+    own = ", ".join(f"[%mnilu{k} -> %lx{k}]" for k in range(4))
+    (line,) = (line for line in text.split("\n") if "dst:%l[1, 0]" in line)
+    also = [
+        f"%o_map = uniform.def_immutable_mapping({own}) : index",
+        "%o = uniform.query_map(map:%o_map, key:%me) : index",
+        "%also = dataflow.get_logical_memory_view %o, %c0 {layout_map = #flat} "
+        ": index, index, memref<4x64xf16>",
+        line.replace("dst:%l[1, 0]", "dst:%also[3, 0]").replace("2x64", "4x64"),
+    ]
+    text = text.replace(line, "\n".join([*also, line]))
+    assert messages(text) == ""
+    found = messages(text.replace(also[0], also[0].replace("[%mnilu1 -> %lx1]", "[%mnilu1 -> %lx2]")))
+    assert "mnilu of core 2" in found and "bytes 384..512 of lx of core 2 in no order" in found

@@ -1,15 +1,16 @@
 """An independent checker of DFIR: it reads nothing but the program and the device.
 
-It follows the programs of a core, or of cores that talk to each other (`parties`), through one abstract run
-(`run`), of alike ones one for all (`symmetry`), and reports: signals or messages left over, out of order or
-of the wrong type; units that wait for each other; conflicting accesses nothing orders (`races`, `conflicts`);
-bytes outside views, arguments, scratchpad (`bounds`); blocks and rows no unit can hold; cores that write what
-others touch (`sweeps`, `cores`); shared loads in different orders (`multicast`).
+It follows the programs of a core through one abstract run (`run`), of alike ones one for all (`parties`),
+puts cores that talk to each other together by what they exchange (`exchanges`), or follows them in one run if
+that proves too little, and reports: signals or messages left over, out of order or of the wrong type; units
+that wait for each other; conflicting accesses nothing orders (`races`, `conflicts`); bytes outside views,
+arguments, scratchpad (`bounds`); blocks and rows no unit can hold; cores that write what others touch
+(`sweeps`, `cores`); shared loads in different orders (`multicast`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -21,11 +22,12 @@ from headrace.ir.text import location
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.verify.bounds import outside, resident
 from headrace.schedule.verify.contents import Contents
-from headrace.schedule.verify.cores.conflicts import are_ordered, conflicts
+from headrace.schedule.verify.cores.conflicts import Conflict, are_ordered, conflicts
+from headrace.schedule.verify.cores.exchanges import Joined, together
 from headrace.schedule.verify.cores.meetings import between_cores, meetings, shared_registers
 from headrace.schedule.verify.cores.multicast import multicast_order
-from headrace.schedule.verify.cores.parties import core_of, talking, unit_of
-from headrace.schedule.verify.cores.symmetry import Symmetry, alike
+from headrace.schedule.verify.cores.parties import Core, alike, core_of, talking, unit_of
+from headrace.schedule.verify.cores.ports import Way, ports
 from headrace.schedule.verify.programs.events import Event, Work
 from headrace.schedule.verify.programs.periods import Periods
 from headrace.schedule.verify.programs.program import Program, start
@@ -119,7 +121,7 @@ class _Function:
         }
         joined = talking(self.groups, self.programs, self.scopes)
         for kind in alike(joined, cores):
-            found += self.parties(kind, met)
+            found += self.parties(kind, cores, met)
         found += outside(((r.op, r.touch) for r in reaches), self.device, self.sizes)
         found += between_cores(met, joined)
         likeness = {h: unit_of(program, self.scopes[h])[0] for h, program in self.programs.items()}
@@ -128,42 +130,65 @@ class _Function:
         return found
 
     def parties(
-        self, kind: list[tuple[Sequence[int], Symmetry | None]], met: list[tuple[Reach, Reach]]
+        self, kind: list[list[int]], cores: Mapping[int, Core], met: list[tuple[Reach, Reach]]
     ) -> list[Diagnostic]:
-        """Check parties of cores that are alike: a core for all, or all of them."""
-        symmetries = [one for _, one in kind if one is not None]
-        if symmetries:
-            home = symmetries[0].home
-            found, run = self.alone(self.groups[home], symmetries[0])
-            keeps_apart = all(t.view.memory.core in (home, -1) for r in run.records for t in r.touches)
-            if keeps_apart and (found or are_ordered(met, symmetries, run)):
-                return found
-        differing = {
-            frozenset(conflicts(met, one)) if one is not None else None: party for party, one in kind
-        }
-        found = []
-        for party in differing.values():
-            found += self.alone([h for core in party for h in self.groups[core]], None)[0]
-        return found
+        """Check parties of cores that are alike: the cores of one of them apart, or all of them together."""
+        differing = {conflicts(met, party): party for party in reversed(kind)}
+        found, joined = self.apart(kind[0], cores)
+        if joined is not None and not found:
+            asked = frozenset[Conflict]().union(*differing)
+            if are_ordered(asked, conflicts(met, kind[0]), joined):
+                return []
+        if joined is not None and len(kind[0]) == 1 and found:
+            return found
+        return [
+            one
+            for party in differing.values()
+            for one in self.alone([h for core in party for h in self.groups[core]])[0]
+        ]
 
-    def alone(self, handles: list[Handle], symmetry: Symmetry | None) -> tuple[list[Diagnostic], Run]:
-        """Check the units of some cores that talk to no others, or of one that stands for such cores."""
+    def apart(self, party: list[int], cores: Mapping[int, Core]) -> tuple[list[Diagnostic], Joined | None]:
+        """What is wrong within the cores of a party whatever others do, of each kind one; what they are
+        together if they agree.
+        """
+        if len(party) == 1:
+            found, run = self.alone(self.groups[party[0]])
+            return found, together(party, cores, {party[0]: run})
+        kinds = {cores[core].kind: core for core in reversed(party)}
+        is_long = self.is_ours and any(self.is_long(self.groups[core]) for core in kinds.values())
+        clip = CLIPPED if is_long else None
+        runs: dict[Any, Run] = {}
+        for kind, core in kinds.items():
+            ways = ports(self.groups[core], self.programs, self.scopes)
+            if ways is None:
+                return [], None
+            found, run = self.run(self.groups[core], clip, ways)
+            if found or any(t.view.memory.core not in (core, -1) for r in run.records for t in r.touches):
+                return found, None
+            runs[kind] = run
+        handles = (h for core in party for h in self.groups[core])
+        if clip is not None and list(unbalanced(map(self.scope_of, handles))):
+            return [], None
+        return [], together(party, cores, {core: runs[cores[core].kind] for core in party})
+
+    def alone(self, handles: list[Handle]) -> tuple[list[Diagnostic], Run]:
+        """Check the units of cores that exchange nothing with others."""
         if self.is_ours and self.is_long(handles):
             # what a run of the beginnings and ends of loops misses may only be missing there
-            found, run = self.run(handles, CLIPPED, symmetry)
-            if not found and not list(unbalanced(map(self.scope_of, handles), symmetry)):
+            found, run = self.run(handles, CLIPPED)
+            if not found and not list(unbalanced(map(self.scope_of, handles))):
                 return [], run
-        return self.run(handles, None, symmetry)
+        return self.run(handles, None)
 
     def run(
-        self, handles: list[Handle], clip: int | None, symmetry: Symmetry | None
+        self, handles: list[Handle], clip: int | None, ways: Mapping[Way, int] | None = None
     ) -> tuple[list[Diagnostic], Run]:
         """Run the units and check everything they did."""
         contents = Contents(self.device)
         for core in {h.core for h in handles}:
             for address, size in self.resident("headrace.lx_in"):
                 contents.reside(core, address, size)
-        run = Run({h: self.events(h, clip) for h in handles}, self.capacity, contents, symmetry)
+        run = Run({h: self.events(h, clip) for h in handles}, self.capacity, contents, ways)
         run.run()
         units = [unit.handle for unit in run.units]
         local = [(r.op, t) for r in run.records for t in r.touches if t.view.memory.kind != "hbm"]

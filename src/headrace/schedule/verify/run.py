@@ -13,9 +13,10 @@ from typing import Any
 
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import location
+from headrace.schedule.verify.channels import Channel
 from headrace.schedule.verify.clocks import STEP_BITS, Known, Stamp, UnitClock
 from headrace.schedule.verify.contents import Contents
-from headrace.schedule.verify.cores.symmetry import Symmetry
+from headrace.schedule.verify.cores.ports import Exchange, Way
 from headrace.schedule.verify.programs.events import FIRST_STEPS, Event, Filling, Message, Signal, Touch, Work
 from headrace.schedule.verify.programs.values import Handle
 
@@ -37,20 +38,6 @@ class Record:
     complete: int = 0
 
 
-@dataclass
-class Channel:
-    """Messages on their way, at most `capacity` bytes of them (a longer one passes alone, in pieces): each
-    with how many it stands for, what it tells of its sender, and the op.
-    """
-
-    capacity: int | None
-    queue: deque[tuple[tuple[Message, int], Stamp, Any]] = field(default_factory=deque)
-    bytes: int = 0
-
-    def takes(self, size: int) -> bool:
-        return self.capacity is None or not self.queue or self.bytes + size <= self.capacity
-
-
 class _Unit:
     """A unit at a place in its program."""
 
@@ -70,7 +57,8 @@ class _Unit:
 class Run:
     """Runs programs until all end or none can go on; `findings` and `records` say what happened.
 
-    With a `symmetry` the programs are those of one core of a party, which stands for all.
+    With `ports` the programs are those of a core that runs apart from those it exchanges signals or messages
+    with: it never waits for them, and notes what passes through each of its ports (`exchanges`).
     """
 
     def __init__(
@@ -78,17 +66,23 @@ class Run:
         programs: Mapping[Handle, Iterator[Event]],
         capacity: Callable[[Handle, Handle], int | None],
         contents: Contents,
-        symmetry: Symmetry | None = None,
+        ports: Mapping[Way, int] | None = None,
     ) -> None:
-        self.contents, self.symmetry, self.capacity = contents, symmetry, capacity
-        self.units = _numbered(programs, len(symmetry.cores) if symmetry is not None else 1)
+        self.contents, self.capacity = contents, capacity
+        self.ports = ports or {}
+        self.exchanges: list[list[Exchange]] = [[] for _ in self.ports]
+        self.units = _numbered(programs, len(self.ports))
         self.known = {unit.handle: unit for unit in self.units}
         self.signals: dict[tuple[Handle, Handle], deque[tuple[str, Stamp, Any]]] = {}
         self.channels: dict[tuple[Handle, Handle], Channel] = {}
-        self.places: dict[int, list[int]] = {}
         self.records: list[Record] = []
         self.findings: list[Diagnostic] = []
         self.seen: set[Any] = set()
+
+    @property
+    def home(self) -> int:
+        """The core of a run of one."""
+        return self.units[0].handle.core
 
     def run(self) -> None:
         """Run to the end and check what is left over."""
@@ -100,7 +94,7 @@ class Run:
                     moved = True
         stuck = [u for u in self.units if not u.is_done]
         if stuck:
-            cycle = _cycle(self.waits(stuck))
+            cycle = _cycle({u.handle: u.awaits for u in stuck if u.awaits is not None})
             stuck.sort(key=lambda u: u.handle not in cycle)
             chain = "; ".join(f"{u.handle} waits for {u.waits_for}" for u in stuck)
             if cycle:
@@ -116,17 +110,6 @@ class Run:
             if channel.queue:
                 message = f"{len(channel.queue)} messages from {sender} to {receiver} are never received"
                 self.fault(message, channel.queue[0][-1])
-
-    def waits(self, stuck: list[_Unit]) -> dict[Handle, Handle]:
-        """Who waits for whom, on all cores."""
-        own = {u.handle: u.awaits for u in stuck if u.awaits is not None}
-        if self.symmetry is None:
-            return own
-        return {
-            Handle(a.kind, image[a.core], a.corelet): Handle(b.kind, image[b.core], b.corelet)
-            for image in self.symmetry.images.values()
-            for a, b in own.items()
-        }
 
     def once(self, found: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
         """What is found at a place for the first time."""
@@ -183,8 +166,11 @@ class Run:
             unit.complete = unit.count << STEP_BITS
             return True
         assert event.peer is not None
+        if (port := self.ports.get(Way(event.kind, unit.handle, event.peer))) is not None:
+            self.exchange(unit, port, event.kind == "wait", event.label, 0, unit.clock.time, event.op)
+            return True
         if event.kind == "send":
-            queue = self.signals.setdefault(self.ends(unit, event.peer), deque())
+            queue = self.signals.setdefault((unit.handle, event.peer), deque())
             queue.append((event.label, self.told(unit, event.peer, unit.clock.time), event.op))
             return True
         queue = self.signals.setdefault((event.peer, unit.handle), deque())
@@ -202,21 +188,19 @@ class Run:
         self.learn(unit, event.peer, stamp)
         return True
 
-    def ends(self, unit: _Unit, peer: Handle) -> tuple[Handle, Handle]:
-        """Sender and receiver of what a unit sends; where one core stands for all, seen from there."""
-        return (unit.handle, peer) if self.symmetry is None else self.symmetry.at_home(unit.handle, peer)
+    def exchange(
+        self, unit: _Unit, port: int, is_heard: bool, what: Any, size: int, time: int, op: Any
+    ) -> None:
+        """Note what passes through a port at a time of the unit."""
+        passed, clock = self.exchanges[port], unit.clock
+        passed.append(Exchange(what, size, clock.needs, clock.knows_at(time), op))
+        clock.exchange(port, len(passed), is_heard)
 
     def told(self, unit: _Unit, peer: Handle, time: int) -> Stamp:
         """What a signal or message tells a peer."""
         if peer.core == unit.handle.core:
             return unit.clock.stamp(time)
-        if self.symmetry is None:
-            return unit.clock.stamp_abroad(time, None)
-        if peer.core not in self.places:
-            image, count = self.symmetry.images[peer.core], len(self.units)
-            firsts = [self.symmetry.cores.index(image[core]) * count for core in self.symmetry.cores]
-            self.places[peer.core] = [first + k for first in firsts for k in range(count)]
-        return unit.clock.stamp_abroad(time, self.places[peer.core])
+        return unit.clock.stamp_abroad(time)
 
     def learn(self, unit: _Unit, peer: Handle, stamp: Stamp) -> None:
         """Take in what a peer told."""
@@ -251,22 +235,30 @@ class Run:
     def way(self, unit: _Unit, message: Message) -> tuple[Message, Channel]:
         """The message with the channel it takes."""
         is_push = message.kind == "push"
-        ends = self.ends(unit, message.peer) if is_push else (message.peer, unit.handle)
+        ends = (unit.handle, message.peer) if is_push else (message.peer, unit.handle)
         channel = self.channels.get(ends)
         if channel is None:
-            channel = self.channels[ends] = Channel(self.capacity(*ends))
+            port = self.ports.get(Way(message.kind, unit.handle, message.peer))
+            channel = self.channels[ends] = Channel(self.capacity(*ends), port, bool(self.ports))
         return message, channel
 
     def pass_on(
         self, unit: _Unit, message: Message, times: int, channel: Channel, time: int, op: Any
     ) -> bool:
         """Push or pop one message that stands for so many; False if it must wait."""
+        size = times * message.bytes
+        if channel.port is not None:
+            what = (message.elements, message.dtype, times)
+            self.exchange(unit, channel.port, message.kind == "pop", what, size, time, op)
+            return True
         if message.kind == "push":
-            if not channel.takes(times * message.bytes):
+            if not channel.takes(size):
                 unit.waits_for, unit.awaits = f"space on the way to {message.peer}", message.peer
                 return False
+            for needs in channel.room(size):
+                unit.clock.need(needs)
             channel.queue.append(((message, times), self.told(unit, message.peer, time), op))
-            channel.bytes += times * message.bytes
+            channel.bytes += size
             return True
         if not channel.queue:
             unit.waits_for, unit.awaits = f"a message from {message.peer}", message.peer
@@ -279,19 +271,20 @@ class Run:
             hint = f"{message.peer} sends {sent.elements} x {sent.dtype}"
             self.fault(f"receives {message.elements} x {message.dtype}, which is not what arrives", op, hint)
         self.learn(unit, message.peer, stamp)
+        channel.free(count * sent.bytes, unit.clock.needs)
         return True
 
 
-def _numbered(programs: Mapping[Handle, Iterator[Event]], copies: int) -> list[_Unit]:
-    """The units by core, with their clocks; there are so many `copies` of the cores."""
+def _numbered(programs: Mapping[Handle, Iterator[Event]], ports: int) -> list[_Unit]:
+    """The units by core, with their clocks; there are so many ports."""
     handles = sorted(programs, key=lambda handle: handle.core)
     firsts: dict[int, int] = {}
     for number, handle in enumerate(handles):
         firsts.setdefault(handle.core, number)
     sizes = Counter(handle.core for handle in handles)
-    far = len(handles) * copies if len(firsts) * copies > 1 else 0
+    far = len(handles) if len(firsts) > 1 else 0
     return [
-        _Unit(h, programs[h], UnitClock(number, firsts[h.core], sizes[h.core], far))
+        _Unit(h, programs[h], UnitClock(number, firsts[h.core], sizes[h.core], far, ports))
         for number, h in enumerate(handles)
     ]
 

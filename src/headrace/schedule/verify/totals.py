@@ -9,7 +9,6 @@ from typing import Any
 
 from headrace.ir.diagnostics import Diagnostic
 from headrace.ir.text import location
-from headrace.schedule.verify.cores.symmetry import Symmetry
 from headrace.schedule.verify.programs.program import COMPUTING, IGNORED, groups_of
 from headrace.schedule.verify.programs.sets import box_extents
 from headrace.schedule.verify.programs.transfers import MESSAGES
@@ -26,18 +25,13 @@ SILENT = (
 )
 
 
-def unbalanced(
-    programs: Iterable[tuple[Scope, Any]], symmetry: Symmetry | None = None
-) -> Iterator[Diagnostic]:
-    """Yield a finding for every two units of which one sends more or less than the other takes.
-
-    With a `symmetry` the programs are those of one core, which stands for all of its party.
-    """
+def unbalanced(programs: Iterable[tuple[Scope, Any]]) -> Iterator[Diagnostic]:
+    """Yield a finding for every two units of which one sends more or less than the other takes."""
     sent: Counter[Key] = Counter()
     taken: Counter[Key] = Counter()
     places: dict[Key, Any] = {}
     for scope, ops in programs:
-        _Totals(scope, sent, taken, places, symmetry).block(ops, 1)
+        _Totals(scope, sent, taken, places).block(ops, 1)
     for key in sorted(sent.keys() | taken.keys(), key=str):
         if sent[key] != taken[key]:
             what, sender, receiver = key
@@ -48,16 +42,8 @@ def unbalanced(
 class _Totals:
     """Adds up what one unit sends and takes."""
 
-    def __init__(
-        self,
-        scope: Scope,
-        sent: Counter[Key],
-        taken: Counter[Key],
-        places: dict[Key, Any],
-        symmetry: Symmetry | None,
-    ) -> None:
+    def __init__(self, scope: Scope, sent: Counter[Key], taken: Counter[Key], places: dict[Key, Any]) -> None:
         self.scope, self.sent, self.taken, self.places = scope, sent, taken, places
-        self.symmetry = symmetry
 
     def block(self, ops: Any, times: int) -> None:
         """A block run so many times."""
@@ -89,8 +75,6 @@ class _Totals:
         what = "messages" if op.name in MESSAGES else "signals"
         if peer != me or what == "messages":
             ends = (me, peer) if is_sent else (peer, me)
-            if is_sent and self.symmetry is not None:
-                ends = self.symmetry.at_home(*ends)
             key = (what, *ends)
             (self.sent if is_sent else self.taken)[key] += times
             self.places.setdefault(key, op)

@@ -1,9 +1,10 @@
-"""Which cores run together, and which of those sets are alike: one of them runs for all."""
+"""Which cores exchange signals or messages, and which are alike: one of them runs for all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from headrace.schedule.verify.programs.program import groups_of
@@ -18,14 +19,25 @@ class Core:
     and the cores they name, in a fixed order (`peers`).
     """
 
+    number: int
     shape: Any
     peers: tuple[int, ...]
+
+    @cached_property
+    def named(self) -> tuple[int, ...]:
+        """The core itself and those it names, each once."""
+        return tuple(dict.fromkeys((self.number, *self.peers)))
+
+    @cached_property
+    def kind(self) -> Any:
+        """What is equal for cores that do the same while nothing from others keeps them waiting."""
+        return self.shape, tuple(self.named.index(peer) for peer in self.peers)
 
 
 def talking(
     groups: Mapping[int, list[Handle]], programs: Mapping[Handle, Any], scopes: Mapping[Handle, Scope]
 ) -> list[list[int]]:
-    """Return the cores in sets that exchange messages or signals."""
+    """Return the cores in sets that exchange messages or signals, or touch each other's scratchpads."""
     parent = {core: core for core in groups}
 
     def root(core: int) -> int:
@@ -45,8 +57,21 @@ def talking(
 
 
 def _partners(program: Any) -> list[Any]:
-    """The handles that a program sends to or takes from."""
-    return list(dict.fromkeys(op.operands[0] for op in program.region.walk() if op.name in PARTNERS))
+    """The units and memories that a program sends to, takes from or views."""
+    names = (*PARTNERS, "dataflow.get_logical_memory_view")
+    return list(dict.fromkeys(op.operands[0] for op in program.region.walk() if op.name in names))
+
+
+def alike(joined: Sequence[Sequence[int]], cores: Mapping[int, Core]) -> list[list[list[int]]]:
+    """Return the parties, their cores in order, in lists of those that differ in numbers of cores and in
+    places in device memory only.
+    """
+    found: dict[Any, list[list[int]]] = {}
+    for party in map(sorted, joined):
+        places = {core: at for at, core in enumerate(party)}
+        names = [tuple(places.get(peer, ("outside", peer)) for peer in cores[c].peers) for c in party]
+        found.setdefault((tuple(cores[c].shape for c in party), tuple(names)), []).append(party)
+    return list(found.values())
 
 
 # ---- what a core is --------------------------------------------------------------------------------------
@@ -60,7 +85,7 @@ def core_of(
         entry, named = unit_of(programs[handle], scopes[handle])
         shape.append(((handle.kind, handle.corelet), entry))
         peers += named
-    return Core(tuple(shape), tuple(peers))
+    return Core(handles[0].core, tuple(shape), tuple(peers))
 
 
 def unit_of(program: Any, scope: Scope) -> tuple[Any, list[int]]:
