@@ -8,6 +8,8 @@ from typing import Any
 
 from benchmarks.kernels import kernel_text
 
+from headrace.runtime.kernel import Kernel
+
 ROWS = (1, 5, 32, 48, 100)
 COLUMNS = (1, 24, 64, 130, 520)
 CORES = (1, 2, 4)
@@ -52,6 +54,17 @@ def module(seed: int, scale: int = 1) -> tuple[str, list[str]]:
     taken_all = ", ".join(f"%{name}: index" for name in arguments)
     host = "\n".join([f"func.func @host({taken_all}) {{", *calls, "return", "}"])
     return "\n".join([*heads, "module {", host, *functions, "}"]), chosen
+
+
+def sequence(*kernels: Kernel) -> Kernel:
+    """The kernels, of one function each, as one module: arguments of equal name are one buffer."""
+    heads: dict[str, None] = {}
+    bodies: list[str] = []
+    for lines in (kernel.text.splitlines() for kernel in kernels):
+        at = lines.index("module {")
+        heads |= dict.fromkeys(lines[:at])
+        bodies += lines[at + 1 : -1]
+    return Kernel("\n".join([*heads, "module {", *bodies, "}"]) + "\n")
 
 
 def _extents(rng: random.Random, kernel: str, rows: int, columns: int, scale: int) -> dict[str, Any]:

@@ -10,15 +10,9 @@ import pytest
 from headrace import ktir
 from headrace.runtime.kernel import Kernel
 from headrace.runtime.summary import summary
+from tests.differential.modules import sequence
 
 ROWS, COLUMNS, TILES = 64, 256, 8
-
-
-def module(*kernels: Kernel) -> Kernel:
-    """One module of the functions of several."""
-    bodies = [k.text[k.text.index("func.func") : k.text.rindex("}")] for k in kernels]
-    heads = [line for k in kernels for line in k.text[: k.text.index("module")].splitlines()]
-    return Kernel("\n".join([*dict.fromkeys(heads), "module {", ""]) + "\n".join(bodies) + "\n}\n")
 
 
 def rows(name: str, reads: str, writes: str, make, shape=(ROWS, COLUMNS), tiles: int = TILES, shift: int = 0):
@@ -66,7 +60,7 @@ def loaded(done) -> int:
 @pytest.mark.parametrize("chain", CHAINS)
 def test_equal_slices_stay_on_the_core(chain):
     x = np.random.default_rng(0).standard_normal((ROWS, COLUMNS)).astype(np.float32)
-    kernel = module(*CHAINS[chain])
+    kernel = sequence(*CHAINS[chain])
     kept, apart = run(kernel, x), run(kernel, x, without=["residency"])
     for done in (kept, apart):
         np.testing.assert_allclose(done.outputs["y"], reference(chain, x), rtol=1e-5, atol=1e-6)
@@ -87,7 +81,7 @@ def test_tiles_of_another_shape_that_walk_the_same_elements_stay_too():
         loaded = t[mine, :, :].load()
         y[mine, :, :] = loaded / loaded.max(axis=2, keepdims=True)
     x = np.random.default_rng(1).uniform(1, 2, (ROWS, COLUMNS)).astype(np.float32)
-    done = run(module(rows("double", "x", "t", lambda x: x * 2.0), k.kernel), x)
+    done = run(sequence(rows("double", "x", "t", lambda x: x * 2.0), k.kernel), x)
     wide = 2 * x.reshape(ROWS, 4, 64)
     np.testing.assert_allclose(done.outputs["y"], wide / wide.max(2, keepdims=True), rtol=1e-6)
     assert done.program.plan["between"] == ["t"]
@@ -100,20 +94,20 @@ def test_a_transposed_tile_is_loaded():
         y[:, :] = t[:, :].load() + 1.0
     one = rows("double", "x", "t", lambda x: x * 2.0, shape=(8, COLUMNS), tiles=1)
     x = np.random.default_rng(2).standard_normal((8, COLUMNS)).astype(np.float32)
-    done = run(module(one, k.kernel), x)
+    done = run(sequence(one, k.kernel), x)
     np.testing.assert_array_equal(done.outputs["y"], (2 * x).T + 1)
     assert not done.program.plan["between"]
 
 
 def test_other_slices_pass_through_device_memory():
-    kernel = module(DOUBLE, rows("other", "t", "y", softmax, tiles=4))
+    kernel = sequence(DOUBLE, rows("other", "t", "y", softmax, tiles=4))
     assert not kernel.compile("spyre").plan["between"]
 
 
 def test_what_another_kernel_writes_in_between_is_loaded():
     x = np.ones((ROWS, COLUMNS), np.float32)
     some = rows("some", "x", "t", lambda x: x * 5.0, tiles=2)
-    kernel = module(DOUBLE, some, rows("softmax", "t", "y", lambda t: t + 1.0))
+    kernel = sequence(DOUBLE, some, rows("softmax", "t", "y", lambda t: t + 1.0))
     done = run(kernel, x)
     assert not done.program.plan["between"]
     np.testing.assert_array_equal(done.outputs["y"], np.full_like(x, 6.0))
@@ -121,7 +115,7 @@ def test_what_another_kernel_writes_in_between_is_loaded():
 
 def test_a_kernel_that_updates_in_place_reads_what_was_there():
     x = np.ones((ROWS, COLUMNS), np.float32)
-    kernel = module(
+    kernel = sequence(
         DOUBLE, rows("more", "t", "t", lambda t: t + 1.0), rows("last", "t", "y", lambda t: t * 3.0)
     )
     done = run(kernel, x)
@@ -136,6 +130,6 @@ def test_a_value_too_large_for_the_scratchpad_is_loaded_again_and_not_stored_twi
         mine = slice(k.tile_id() * rows_a_tile, k.tile_id() * rows_a_tile + rows_a_tile)
         t[mine, :] = ktir.matmul(x[mine, :].load(), w[:, :].load())
     column = rows("column", "t", "y", lambda t: t / t.max(axis=0, keepdims=True), shape=shape, tiles=2)
-    plan = module(k.kernel, column).compile("spyre", without=["retiling"]).plan  # no strips either
+    plan = sequence(k.kernel, column).compile("spyre", without=["retiling"]).plan  # no strips either
     assert not plan["between"]
     assert "scratch" not in {home for part in plan["classes"] for home in part["homes"].values()}

@@ -90,10 +90,11 @@ def _suspects(seen: Sequence[_Seen]) -> Iterator[tuple[_Seen, _Seen]]:
     events leave open.
 
     What a unit knows grows along its program: the events of another unit that are open to one of its own
-    follow each other.
+    follow each other. Scatters with each other are left out: equal targets are undefined, not wrong.
     """
     boxes = hulls([s.touch for s in seen])
     writes = np.array([s.touch.is_write for s in seen])
+    scatters = writes & np.array([s.touch.is_indirect for s in seen])
     done = np.array([max(s.record.end, s.record.time) for s in seen])
     of_unit: dict[int, list[int]] = {}
     for k, one in enumerate(seen):
@@ -111,6 +112,7 @@ def _suspects(seen: Sequence[_Seen]) -> Iterator[tuple[_Seen, _Seen]]:
             starts = np.cumsum(counts[part]) - counts[part]
             right = b[np.arange(len(left)) + np.repeat(low[part] - starts, counts[part])]
             open_ = (writes[left] | writes[right]) & boxes.meet(left, right)
+            open_ &= ~(scatters[left] & scatters[right])
             for at in np.flatnonzero(open_).tolist():
                 yield seen[left[at]], seen[right[at]]
 

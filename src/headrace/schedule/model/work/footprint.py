@@ -25,7 +25,7 @@ class Footprint:
 
     def add(self, s: Load | Store, values: dict[str, Value], points: Points) -> None:
         """Note what an access touches at all its points."""
-        if s.view.space != "global":
+        if s.view.space != "global" or not len(points):
             return
         shape = values[s.value].shape
         extents = {d: shape[k] for k, d in enumerate(s.axes) if d is not None}
