@@ -77,6 +77,7 @@ def walk(
     turn: Turn = "first",
     is_flat: bool = False,
     lead: int = 0,
+    behind: Callable[[Index], None] | None = None,
 ) -> None:
     """Emit the loops over the rows of a block; `beside` emits a section of a row of the guest, before the
     products that follow it or (turn "last") after them. A unit may have to do with one of both only.
@@ -84,7 +85,8 @@ def walk(
     All units of a block walk the same rows in the same order. The products that follow a section lie side by
     side; with `is_flat` they are written out, so that the loop over rows is one of straight-line steps, and
     what a row reduces is waited for while other rows are computed. With `lead`, products come so many
-    sections ahead of the one whose turn they follow, as far as they belong to the same row.
+    sections ahead of the one whose turn they follow, as far as they belong to the same row; `behind` is
+    emitted for each of them behind the section.
     """
     if found.guest is None or (beside is None and not is_flat):
         _products(emit, found.count, found.first, product)
@@ -94,7 +96,7 @@ def walk(
     turns = guest.plan.turns
     starts = list(accumulate(turns, initial=0))
 
-    def products(number: Index, turn_number: int) -> None:
+    def products(number: Index, turn_number: int, product: Callable[[Index], None] | None) -> None:
         at = number * starts[-1] + found.first + starts[turn_number]
         count = turns[turn_number]
         if product is not None and (count == 1 or is_flat):
@@ -108,12 +110,22 @@ def walk(
             if beside is not None and turn == "first":
                 beside(guest, place(number), section)
             for due in range(section + lead if section else 0, min(section + lead + 1, len(turns))):
-                products(number, due)
+                products(number, due, product)
             if beside is not None and turn == "last":
                 beside(guest, place(number), section)
+            products(number, section, behind)
     done = found.rows * starts[-1]
     if total > done:
-        _products(emit, Index(total - done), found.first + done, product)
+        both = [each for each in (product, behind) if each is not None]
+        _products(emit, Index(total - done), found.first + done, _in_turn(both))
+
+
+def _in_turn(each: list[Callable[[Index], None]]) -> Callable[[Index], None] | None:
+    def call(row: Index) -> None:
+        for one in each:
+            one(row)
+
+    return call if each else None
 
 
 def _products(emit: Emitter, count: Index, first: Index, product: Callable[[Index], None] | None) -> None:

@@ -4,7 +4,7 @@ through LX.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -239,22 +239,30 @@ def _read(
     each: list[Message],
     found: Rows,
 ) -> None:
-    """What one reader sends; partial sums go ahead of the guest's row, for the products made beside it."""
+    """What one reader sends; partial sums go ahead of the guest's row, for the products made beside it, what
+    their epilogues read behind it, as the vector unit takes both.
+    """
     for message in once:
         if message.slot.source == unit:
             emit.transfer(message.box(Index(0)), (pipe.slot(message.slot), message.slot.count))
     mine = [m for m in each if m.slot.source == unit]
 
-    def send(row: Index) -> None:
-        for message in mine:
-            emit.transfer(message.box(row), (pipe.slot(message.slot), message.slot.count))
+    def sending(messages: list[Message]) -> Callable[[Index], None] | None:
+        def send(row: Index) -> None:
+            for message in messages:
+                emit.transfer(message.box(row), (pipe.slot(message.slot), message.slot.count))
 
-    is_guest = found.guest is not None and unit == phase.units.reader
-    if mine or is_guest:
-        beside = (lambda guest, at, section: guest.read(pipe, at, section)) if is_guest else None
-        is_sums = [m.slot.target for m in mine] == [phase.plan.unit]
-        lead = found.guest.plan.lead if found.guest is not None and is_guest and is_sums else 0
-        walk(emit, found, send if mine else None, beside, "last", lead=lead)
+        return send if messages else None
+
+    if found.guest is None or unit != phase.units.reader:
+        if mine:
+            walk(emit, found, sending(mine))
+        return
+    ahead = [m for m in mine if m.slot.target != phase.units.vector]
+    behind = sending([m for m in mine if m not in ahead])
+    lead = found.guest.plan.lead if ahead else 0
+    read = lambda guest, at, section: guest.read(pipe, at, section)  # noqa: E731
+    walk(emit, found, sending(ahead), read, "last", lead=lead, behind=behind)
 
 
 def _write(emit: Emitter, pipe: Pipeline, work: _Plumbing, row: Index) -> None:

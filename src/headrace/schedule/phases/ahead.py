@@ -16,8 +16,9 @@ from collections.abc import Container, Iterator, Mapping, MutableMapping, Sequen
 from dataclasses import dataclass, replace
 
 from headrace.schedule.graph import Access, Compute, Linear, Load, Scalar, Store
+from headrace.schedule.phases.absorb import is_pointwise
 from headrace.schedule.phases.bodyops import coordinate
-from headrace.schedule.phases.fuse import Group
+from headrace.schedule.phases.fuse import Group, alone
 from headrace.schedule.phases.items import Item, LoopItem, flat_groups
 from headrace.schedule.phases.linear import add, scale
 from headrace.schedule.phases.names import Names
@@ -29,13 +30,13 @@ Ranges = MutableMapping[str, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Halves:
-    """The phases of a strip: the first product, what runs on its result, the last phase before the second
-    product, the second product.
+    """The phases of a strip: the first product, what runs on its result, what comes between that and the
+    second product (`late`, the last phase before it at the end), the second product.
     """
 
     product: Group
     front: tuple[Group, ...]
-    last: Group
+    late: tuple[Group, ...]
     second: Group
 
 
@@ -54,12 +55,29 @@ def halves_of(item: Item, names: Names, fixed: Container[str]) -> Halves | None:
     touched = [v for g in groups for v in (*g.produced, *_read(g))]
     if not isinstance(item.loop.trip, int) or any(v in fixed for v in touched):
         return None
+    moved, front = _moved_late(front, second)
+    late = (*moved, replace(last, keeps_dims=True))
     early = {v for g in (product, *front) for v in g.produced}
-    made = {*last.produced, *second.produced}
+    made = {v for g in (*late, second) for v in g.produced}
     reads = {v for g in (product, *front) for v in _read(g)}
     if early & {*_read(second), *made} or made & reads or not set(last.produced) & set(_read(second)):
         return None
-    return Halves(product, tuple(front), last, second)
+    return Halves(product, tuple(front), late, second)
+
+
+def _moved_late(front: Sequence[Group], second: Group) -> tuple[list[Group], list[Group]]:
+    """What the second product alone reads of phases with reductions, computed of their results, in phases of
+    its own (the reciprocal of a sum: the next strip takes the place of the sum), and the phases without it.
+    """
+    moved: list[Group] = []
+    left: list[Group] = []
+    wanted = set(_read(second)) - {v for g in front for v in _read(g)}
+    for group in front:
+        ours = [c for c in group.computes if is_pointwise(c) and c.outs[0].value in wanted]
+        ours = [c for c in ours if group.reduced and not {d.name for d in c.dims} & group.reduced]
+        moved += [alone(c, "vector") for c in ours]
+        left.append(replace(group, computes=tuple(c for c in group.computes if c not in ours)))
+    return moved, left
 
 
 def _read(group: Group) -> Iterator[str]:
@@ -83,7 +101,7 @@ class _Pass:
         self.shared = _shared(items)
         fixed = {*names.aliases, *names.aliases.values(), *(self.shared & stores.keys())}
         self.items: list[Item] = []
-        self.left: tuple[Group, Group] | None = None
+        self.left: tuple[list[Group], Group] | None = None
         for item in items:
             halves = halves_of(item, names, fixed)
             if halves is not None:
@@ -101,22 +119,25 @@ class _Pass:
         self.items.append(item)
 
     def _flush(self) -> None:
-        self.items += self.left or ()
+        if self.left is not None:
+            self.items += [*self.left[0], self.left[1]]
         self.left = None
 
     def _strips(self, item: LoopItem, halves: Halves) -> None:
         """The first strip by itself, between the halves of the one before; the others as a loop."""
         loop, trips = item.loop, int(item.loop.trip)  # type: ignore[arg-type]
+        self.shared |= _shared((halves.product, *halves.front, *halves.late, halves.second))
         here = _Moved(self, loop.name, loop.start)
         first = [here.group(g) for g in (halves.product, *halves.front)]
-        last, second = self.left or (None, None)
+        late, second = self.left or ([], None)
         later = self._taken_back(halves.product)
-        self.items += [g for g in (last, first[0], *later, *first[1:], second) if g is not None]
+        self.items += [*late, first[0], *later, *first[1:], *([second] if second is not None else ())]
         end = _Moved(self, loop.name, add(loop.start, loop.step * (trips - 1)))
-        self.left = end.group(halves.last), end.group(halves.second)
+        self.left = [end.group(g) for g in halves.late], end.group(halves.second)
         if trips > 1:
             before = _Moved(self, loop.name, Linear(-loop.step, ((loop.name, 1),)))
-            body = (before.group(halves.last), halves.product, *halves.front, before.group(halves.second))
+            behind = [before.group(g) for g in halves.late]
+            body = (*behind, halves.product, *halves.front, before.group(halves.second))
             rest = replace(loop, trip=trips - 1, start=add(loop.start, loop.step))
             low, high = self.ranges[loop.name]
             self.ranges[loop.name] = (low + loop.step, high)

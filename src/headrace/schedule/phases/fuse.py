@@ -23,7 +23,7 @@ class Group:
     across steps, at
     the end of the group; "contract": the first Compute is a contraction, the others work on its result.
     `local` values
-    are clones that no other phase reads.
+    are clones that no other phase reads; with `keeps_dims`, dims that lie as one do not become one.
     """
 
     kind: Kind
@@ -31,6 +31,7 @@ class Group:
     extents: Mapping[str, int]
     reduced: frozenset[str] = frozenset()
     local: frozenset[str] = frozenset()
+    keeps_dims: bool = False
 
     @property
     def dims(self) -> frozenset[str]:

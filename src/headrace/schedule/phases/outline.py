@@ -23,6 +23,7 @@ from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.overwrite import overwriting, readers
 from headrace.schedule.phases.pairs import paired
 from headrace.schedule.phases.part import KEEP
+from headrace.schedule.phases.quotient import divided_late
 from headrace.schedule.phases.scattered import scattered
 from headrace.schedule.phases.statements import Block, regular
 from headrace.schedule.phases.strips import Strips
@@ -67,6 +68,8 @@ def outline(
     loads before them is brought in once, as far as `holding` bytes hold it.
     """
     block, names = regular(graph_class)
+    if fusing:
+        block = divided_late(block, names)
     if fusing and keeping[0]:
         block = covered(unfolded(block, names, keeping[0]), names, *keeping)
     if strips is not None:

@@ -76,7 +76,8 @@ def row_passes(shape: Shape, lane: str, resident: tuple[Operand, ...]) -> tuple[
     """Return the passes of a long row: one for each reduction, those first that need none before them, and
     one more if vectors leave the step.
 
-    A row is not held while a reduction takes it, so no second one may follow in the same pass.
+    A row is not held while a reduction takes it, so no second one may follow in the same pass, and vectors
+    come before it.
     """
     computes = shape.group.computes
     level = levels(shape)
@@ -108,7 +109,8 @@ def row_passes(shape: Shape, lane: str, resident: tuple[Operand, ...]) -> tuple[
         ]
         received |= set(reads)
         done |= {c for c in chosen if not vector[c] or any(d.kind == "reduction" for d in computes[c].dims)}
-        passes.append(Pass(tuple(reads), tuple(chosen)))
+        order = sorted(chosen, key=lambda c: (level[c], _reduces(computes[c]), c))
+        passes.append(Pass(tuple(reads), tuple(order)))
     return tuple(passes)
 
 

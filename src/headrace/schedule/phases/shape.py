@@ -197,6 +197,8 @@ def _roles(group: Group) -> dict[str, object]:
     alone = {s.attr[0] for c in group.computes for s in c.body if s.op == "index"}  # type: ignore[index]
     roles: dict[str, object] = {}
     contraction = group.computes[0].contraction
+    if group.keeps_dims:
+        alone.update(group.extents)
     for dim in group.extents:
         role: object = dim in group.reduced
         if contraction is not None:

@@ -28,7 +28,7 @@ def assign(function: Function, device: Device) -> dict[str, int]:
     """Return the byte address of every buffer that is used; ScratchpadFull if they do not fit."""
     memory = device.memory("ct_local")
     touched = _touches(function)
-    for lifetimes in _lifetimes(function, touched, units(device).loader):
+    for lifetimes in _lifetimes(function, touched, device):
         placed = pack(lifetimes, memory.size_bytes, memory.align_bytes, memory.reserved)
         if placed is not None:
             return placed
@@ -62,13 +62,15 @@ def _touches(function: Function) -> Touches:
     return found
 
 
-def _lifetimes(function: Function, touches: Touches, loader: str) -> Iterator[list[Lifetime]]:
+def _lifetimes(function: Function, touches: Touches, device: Device) -> Iterator[list[Lifetime]]:
     """The lifetimes to try, those that let most happen at once first."""
-    loaded = {b.name for b, listed in touches.items() if any(a.unit == loader and a.is_write for a in listed)}
+    loaded = _moved(touches, units(device).loader, True)
+    stored = _moved(touches, units(device).storer, False)
     by_item = _by_item(function, touches)
     by_phase = _by_phase(by_item)
     yield [replace(life, first=0, last=0) for life in by_item]
     for lives in (by_phase, by_item):
+        yield _behind(_ahead(lives, loaded), stored)
         yield _ahead(lives, loaded)
         yield lives
     by_part = _by_step(function, touches, 2)
@@ -87,6 +89,28 @@ def _ahead(lives: Sequence[Lifetime], loaded: Container[str]) -> list[Lifetime]:
         before = bisect_left(ends, life.first)
         found.append(replace(life, first=ends[before - 1]) if life.name in loaded and before else life)
     return found
+
+
+def _behind(lives: Sequence[Lifetime], stored: Container[str]) -> list[Lifetime]:
+    """The lifetimes with those of `stored` buffers ended as the next one begins or ends: what takes their
+    place then need not wait for device memory.
+    """
+    events = sorted({e for life in lives if life.name in stored for e in (life.first, life.last)})
+    found = []
+    for life in lives:
+        after = bisect_right(events, life.last)
+        is_late = life.name in stored and after < len(events)
+        found.append(replace(life, last=events[after] - 1) if is_late else life)
+    return found
+
+
+def _moved(touches: Touches, unit: str, is_written: bool) -> set[str]:
+    """The buffers that a unit writes, or reads."""
+    return {
+        b.name
+        for b, listed in touches.items()
+        if any(a.unit == unit and a.is_write == is_written for a in listed)
+    }
 
 
 def _by_phase(lives: Sequence[Lifetime]) -> list[Lifetime]:
