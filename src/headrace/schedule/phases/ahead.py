@@ -3,11 +3,11 @@
 The first product of strip i + 1 needs nothing of strip i, the second product of strip i nothing of strip
 i + 1. In the order
 
-    quotient of strip i, first product of strip i + 1, exponentials of strip i + 1, second product of strip i
+    weights of strip i, first product of strip i + 1, exponentials of strip i + 1, second product of strip i
 
 neither phase of the first pair, nor of the second, needs the other, so that the matrix unit may work beside
-the vector unit, and every value has one place: the quotient is computed before the next strip takes that of
-the exponentials.
+the vector unit, and every value has one place: exponentials are rounded to weights (and the reciprocals of
+their sums computed) before the next strip takes their place.
 """
 
 from __future__ import annotations

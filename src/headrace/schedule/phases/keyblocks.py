@@ -1,17 +1,18 @@
 """Rows of a softmax whose columns come in blocks: a loop carries the largest score of a row, the sum of its
 exponentials and the product with them, and nothing as long as a row is ever kept.
 
-A quotient by the sum between exponentials and product comes behind the loop: the product is linear in them.
+The weights of the product are the exponentials: what divides them by their sum has been moved behind the
+product (`phases/quotient.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from headrace.schedule.graph import Access, Axis, Carried, Compute, Linear, Load, Loop, Scalar, Store
+from headrace.schedule.graph import Carried, Compute, Linear, Load, Loop, Scalar, Store
 from headrace.schedule.phases.chain import accesses
 from headrace.schedule.phases.decided import Spans
-from headrace.schedule.phases.keyturn import Online, Turn, op
+from headrace.schedule.phases.keyturn import Online, Turn
 from headrace.schedule.phases.linear import add
 from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.part import as_it_lies, kept_copy
@@ -32,14 +33,15 @@ def in_blocks(
     seen: int = 0,
     spans: Spans | None = None,
 ) -> Block:
-    """Return the block with its softmax in blocks of `size` columns, as it is if it holds none; with
-    `is_ahead` the scores of a block are computed before the product of the one before.
+    """Return the block with its softmax in blocks of `size` columns, as it is if it holds none or one that
+    divides the weights; with `is_ahead` the scores of a block are computed before the product of the one
+    before.
 
     A mask hides nothing in the first `seen` columns: they have a loop of their own, in which no condition is
     asked that holds wherever the loops around it (their variables lie in `spans`) are.
     """
     found = softmax(block, names)
-    if found is None:
+    if found is None or found.quotient is not None:
         return block
     return _Walk(Online(block, names, found), size, is_ahead, spans or {}).block(seen)
 
@@ -63,7 +65,7 @@ class _Walk:
         if self.is_ahead and extent >= 2 * self.size:
             whole = [(first, count // self.size) for first, count in runs if count >= self.size]
             loops = [*self._one_ahead(whole), *self._loop(extent // self.size * self.size, extent)]
-        return Block((*before, *self._starts(), *loops, *self._quotient(), *after), self.bodies)
+        return Block((*before, *self._starts(), *loops, *after), self.bodies)
 
     def _around(self) -> tuple[list[Statement], list[Statement]]:
         """The statements that do not walk columns, those first that need no result of the loops."""
@@ -105,17 +107,6 @@ class _Walk:
         numbers = (self.found.top, self.found.total, self.found.mix)
         for number, out, start in zip(numbers, self.online.carried, starts, strict=True):
             yield self.online.pointwise(number, out, [], [Scalar("const", (), "f32", start)])
-
-    def _quotient(self) -> Iterator[Compute]:
-        """The product by the sum of each row, if the weights of the product were quotients."""
-        if self.found.quotient is None:
-            return
-        online, mix = self.online, self.found.mix
-        pairs = zip(self.found.rows[self.found.total], self.found.rows[mix], strict=True)
-        dims = {ours.dim: theirs.dim for ours, theirs in pairs}
-        total = Access(online.total.value, tuple(Axis(dims[a.dim], a.offset) for a in online.total.axes))
-        ins = [Access(online.mix.value, online.mix.axes), total]
-        yield online.pointwise(mix, online.compute(mix).outs[0], ins, [op("arith.divf")])
 
     def _loop(self, first: int, last: int) -> Iterator[Statement]:
         """The columns from `first` to `last`: whole blocks in a loop, the rest by itself."""

@@ -38,8 +38,6 @@ class Online:
         self.top, self.total, self.mix = (
             self.compute(n).outs[0] for n in (found.top, found.total, found.mix)
         )
-        if found.quotient is not None:
-            self.mix = replace(self.mix, value=self.like(self.mix.value))
 
     @property
     def carried(self) -> tuple[Out, ...]:
@@ -239,8 +237,6 @@ class Turn:
     def _part(self, number: int, value: str = "") -> Compute:
         """A statement on the columns of the block; its result is `value` if that has no columns."""
         compute = self.online.compute(number)
-        if number == self.found.quotient:
-            compute = _without_quotient(compute)
         column = self.found.columns.dims[number]
         made = replace(
             compute,
@@ -271,21 +267,3 @@ class Turn:
 def op(name: str, *args: int) -> Scalar:
     """An f32 op of the entries `args`, of the first two if none are given."""
     return Scalar(name, args or (0, 1), "f32")
-
-
-def _without_quotient(compute: Compute) -> Compute:
-    """The casts of a statement that casts and divides."""
-    casts: list[Scalar] = []
-    entry = compute.body[compute.outs[0].result]
-    while entry.op != "in":
-        casts += [entry] if entry.op != "arith.divf" else []
-        entry = compute.body[entry.args[0]]
-    assert isinstance(entry.attr, int)
-    body = [replace(entry, attr=0)]
-    body += [replace(cast, args=(k,)) for k, cast in enumerate(reversed(casts))]
-    return replace(
-        compute,
-        ins=(compute.ins[entry.attr],),
-        outs=(replace(compute.outs[0], result=len(body) - 1),),
-        body=tuple(body),
-    )

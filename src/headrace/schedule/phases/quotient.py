@@ -3,8 +3,8 @@
     (exp(s) / total) x v  =  (exp(s) x v) / total
 
 The product is linear in its weights, and its result has fewer elements than they have where there are more
-keys than columns of the result. The exponentials of what is left when the maximum is taken away are at most 1:
-they are rounded to the type of the product before they are divided, not behind it.
+keys than columns of the result. The exponentials of what is left when the maximum is taken away are 1 at
+most: they are rounded to the type of the product before they are divided, not behind it.
 """
 
 from __future__ import annotations
