@@ -71,7 +71,7 @@ class Cut:
     def __init__(self, block: Block, names: Names, rows: Walk, mask: Triangle | None, strips: Strips) -> None:
         self.old, self.names, self.rows, self.mask, self.strips = block, names, rows, mask, strips
         self.computes = {n: s for n, s in enumerate(block.statements) if isinstance(s, Compute)}
-        self.kept: dict[Access, Access] = {}
+        self.kept: dict[tuple[Access, bool], Access] = {}
         self.straight: dict[tuple[Access, tuple[int, ...]], Access] = {}
         self.statements: list[Load | Store | Compute | Loop] = []
         self.bodies = dict(block.bodies)
@@ -122,7 +122,10 @@ class Cut:
     # -- what all strips read --------------------------------------------------------------------------------
 
     def _keep(self, step: Step) -> None:
-        """Bring in the part that a step sees first of the factors all strips read."""
+        """Bring in the part that a step sees first of the factors all strips read, once for all products that
+        see as much of it.
+        """
+        done: set[tuple[Access, bool]] = set()
         for number in self.rows.dims:
             compute = self.computes[number]
             for access in compute.ins if compute.contraction is not None else ():
@@ -130,23 +133,31 @@ class Cut:
                 is_row = any(a.dim == self.rows.dims[number] for a in access.axes)
                 if load is None or load.indirect or is_row or any(a.offset for a in access.axes):
                     continue
-                self._keep_factor(compute, access, load, self._column(number), step)
+                if (mark := self._mark(access, number)) not in done:
+                    done.add(mark)
+                    self._keep_factor(compute, mark, load, self._column(number), step)
+
+    def _mark(self, access: Access, number: int) -> tuple[Access, bool]:
+        """A factor of a statement, and whether a mask hides a part of it."""
+        column = self._column(number)
+        return access, column is not None and any(a.dim == column for a in access.axes)
 
     def _keep_factor(
-        self, compute: Compute, access: Access, load: Load, column: str | None, step: Step
+        self, compute: Compute, mark: tuple[Access, bool], load: Load, column: str | None, step: Step
     ) -> None:
         """Load a part of a factor as it lies and, if its depth runs fastest, turn it."""
         assert compute.contraction is not None
+        access, is_cut = mark
         walked = [a.dim for a in access.axes if a.dim is not None]
-        first, last = (step.before, step.columns) if column in walked else (0, 0)
-        if step.before if column not in walked else first == last:
+        first, last = (step.before, step.columns) if is_cut else (0, 0)
+        if first == last if is_cut else step.before:
             return
         extents = {d.name: d.extent for d in compute.dims}
         order = as_taken(compute.contraction, walked)
-        if access not in self.kept:
-            self.kept[access] = self._new(access, order, extents)
+        if mark not in self.kept:
+            self.kept[mark] = self._new(access, order, extents)
         cut: dict[str | None, tuple[Linear, int]] = {}
-        if column in walked:
+        if is_cut:
             extents[column or ""] = last - first
             cut[column] = (Linear(first), last - first)
         source = replace(access, value=part_of(access, load, cut, self.names))
@@ -154,9 +165,9 @@ class Cut:
         if order != as_it_lies(access, load):
             straight = self._straight(access, walked, extents)
             self.statements.append(kept_copy(source, straight, extents, self.names))
-            self.names.apart |= {straight.value, self.kept[access].value}
+            self.names.apart |= {straight.value, self.kept[mark].value}
             source = straight
-        self.statements.append(kept_copy(source, self.kept[access], extents, self.names, column, first))
+        self.statements.append(kept_copy(source, self.kept[mark], extents, self.names, column, first))
 
     def _straight(self, access: Access, walked: Sequence[str], extents: Mapping[str, int]) -> Access:
         """Where a part of a factor is loaded before it is turned: one place for all steps, so that the next
@@ -242,8 +253,8 @@ class Cut:
         loads: list[Load | Store | Compute | Loop] = []
 
         def strip(access: Access) -> Access:
-            if access in self.kept and compute.contraction is not None:
-                return self.kept[access]
+            if (mark := self._mark(access, number)) in self.kept and compute.contraction is not None:
+                return self.kept[mark]
             if access.value in renamed:
                 return replace(access, value=renamed[access.value])
             load = self.names.loads.get(access.value)
