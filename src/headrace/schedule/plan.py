@@ -70,7 +70,8 @@ class ClassPlan:
     `strips` (if the phases run strip by strip): the "rows" of a strip, in how many "steps" the columns grow
     that a mask leaves, whether factors all strips read are "kept" in the scratchpad and whether a strip
     begins before the one before it ends ("ahead") (1 or 0), how many columns of a softmax come at a
-    time ("block", 0: all), by how many steps results are stored "late". `is_holding`: what loops read of
+    time ("block", 0: all), by how many steps results are stored "late", those of the first
+    "waiting" steps. `is_holding`: what loops read of
     loads before them is brought into the scratchpad once. `overlapped` are the predicted cycles of all
     phases where loads and stores of one go on beside the work of others, 0 where each is counted by itself.
     """

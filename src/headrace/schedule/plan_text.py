@@ -45,8 +45,9 @@ def _class(part: ClassPlan) -> Iterator[str]:
     if part.strips:
         kept = ", factors of all strips kept in the scratchpad" if part.strips["kept"] else ""
         block = f", in blocks of {part.strips['block']}" if part.strips["block"] else ""
-        late = f", results stored {part.strips['late']} steps late" if part.strips["late"] else ""
-        steps = f"columns in {part.strips['steps']} steps{block}{kept}{late}"
+        late, waiting = part.strips["late"], part.strips["waiting"]
+        behind = f", results of {waiting} steps stored {late} steps late" if late else ""
+        steps = f"columns in {part.strips['steps']} steps{block}{kept}{behind}"
         yield f"    in strips of {part.strips['rows']} rows, {steps}"
     for phase in part.phases:
         yield from _phase(phase)

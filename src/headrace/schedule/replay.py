@@ -69,14 +69,14 @@ def strips_of(chosen: ClassPlan) -> Strips | None:
     found = chosen.strips
     if not found:
         return None
-    least = {"rows": 1, "steps": 1, "kept": 0, "ahead": 0, "block": 0, "late": 0}
+    least = {"rows": 1, "steps": 1, "kept": 0, "ahead": 0, "block": 0, "late": 0, "waiting": 0}
     if found.keys() != least.keys() or any(found[name] < n for name, n in least.items()):
-        hint = "rows and steps of at least 1, kept and ahead 1 or 0, block and late 0 or more"
+        hint = "rows and steps of at least 1, kept and ahead 1 or 0, block, late and waiting 0 or more"
         raise HeadraceError(
             Diagnostic(f"strips of {dict(found)}", op="plan", hint=f"{hint}; or leave strips empty")
         )
     flags = bool(found["kept"]), bool(found["ahead"])
-    return Strips(found["rows"], found["steps"], *flags, found["block"], found["late"])
+    return Strips(found["rows"], found["steps"], *flags, found["block"], found["late"], found["waiting"])
 
 
 def _torn(group: Group, made: Outline) -> set[str]:

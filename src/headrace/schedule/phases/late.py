@@ -53,15 +53,17 @@ class _Step:
         return self.loop.trips + 1
 
 
-def late(items: Sequence[Item], names: Names, stores: Stores, ranges: Ranges, delay: int) -> list[Item]:
-    """Return the items with the results of every step stored `delay` steps later, if there is such a step
-    of the same rows with equal strips and nothing loads what is stored; `stores` follow.
+def late(
+    items: Sequence[Item], names: Names, stores: Stores, ranges: Ranges, delay: int, waiting: int
+) -> list[Item]:
+    """Return the items with the results of the first `waiting` steps stored `delay` steps later, if there is
+    such a step of the same rows with equal strips and nothing loads what is stored; `stores` follow.
     """
     steps = _steps(items, stores, ranges)
     loaded = {load.view.arg for load in names.loads.values()}
     made = list(items)
     inserted: dict[tuple[int, ...], list[Item]] = {}
-    for number, step in enumerate(steps):
+    for number, step in enumerate(steps[:waiting]):
         to = number + delay
         if to >= len(steps):
             break

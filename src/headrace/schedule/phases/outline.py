@@ -96,7 +96,7 @@ def outline(
     if strips is not None and strips.ahead:
         items = ahead(items, names, stores, ranges)
         if strips.late:
-            items = late(items, names, stores, ranges, strips.late)
+            items = late(items, names, stores, ranges, strips.late, strips.waiting)
     return Outline(tuple(items), names, stores, tuple(_homes(items, names, passed)), ranges)
 
 

@@ -40,7 +40,7 @@ class Strips:
     """How phases are cut: `rows` of a strip, in how many `steps` the columns grow where a mask hides some,
     whether factors that all strips read are `kept` in the scratchpad, whether a strip begins before the
     one before it ends (`ahead`), how many columns of a softmax come at a time (`block`, 0: all), in how many
-    steps later the results of a step are stored (`late`).
+    steps later the results of a step are stored (`late`), if it is one of the first `waiting`.
     """
 
     rows: int
@@ -49,6 +49,7 @@ class Strips:
     ahead: bool = False
     block: int = 0
     late: int = 0
+    waiting: int = 0
 
 
 @dataclass(frozen=True)

@@ -200,7 +200,7 @@ def _stripped(
         for several in lists:
             best = min(found, key=lambda plan: plan.cycles, default=None)
             for strips in several:
-                if strips.ahead and best is not None and best.strips["ahead"]:
+                if strips.ahead and not strips.late and best is not None and best.strips["ahead"]:
                     break  # at once what is better late
                 plan = _in_strips(part, strips, has_loops, device, without, tally, room)
                 if plan is not None:

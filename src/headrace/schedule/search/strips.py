@@ -45,11 +45,12 @@ def choices(part: CoreClass, without: Container[str]) -> Iterator[list[list[Stri
         return
     steps = STEPS if found.has_triangle else 1
     sizes = [rows for rows in ROWS if rows < found.rows]
-    paces = [(False, 0)]
+    paces = [(False, 0, 0)]
     if "double-buffering" not in without:
-        late = [(True, LATE)] if steps > LATE + 1 and "pacing" not in without else []
-        paces = [*late, *paces, (True, 0)] if late else [(True, 0), *paces]
-    yield [[Strips(rows, steps, True, ahead, late=n) for rows in sizes] for ahead, n in paces]
+        most = steps - LATE if "pacing" not in without else 0
+        late = [(True, LATE, n) for n in (most - 1, most) if n > 0]
+        paces = [*late, *paces, (True, 0, 0)] if late else [(True, 0, 0), *paces]
+    yield [[Strips(rows, steps, True, ahead, late=n, waiting=k) for rows in sizes] for ahead, n, k in paces]
     if not found.has_softmax:
         yield [[Strips(rows, steps, False) for rows in sizes]]
         return
