@@ -55,20 +55,59 @@ def test_a_convolution(
 
 
 @pytest.mark.parametrize("device", ["spyre", "tiny"])
-def test_a_sum_over_two_dims_that_lie_apart_in_both_factors(device: str) -> None:
-    """y[m, n] = sum over p, q of a[p, m, q] b[q, n, p]."""
+@pytest.mark.parametrize("computed", ["", "a", "b", "ab"])
+def test_a_sum_over_two_dims_that_lie_apart_in_both_factors(device: str, computed: str) -> None:
+    """y[m, n] = sum over p, q of a[p, m, q] b[q, n, p]; factors as they are loaded, or computed."""
     t = Text()
     p, m, q, n = 3, 5, 6, 7
-    a = t.load(t.view("a", (p, m, q), "f16"), [t.index(0)] * 3, (p, m, q))
-    b = t.load(t.view("b", (q, n, p), "f16"), [t.index(0)] * 3, (q, n, p))
+    factors = []
+    for name, shape in (("a", (p, m, q)), ("b", (q, n, p))):
+        value = t.load(t.view(name, shape, "f16"), [t.index(0)] * 3, shape)
+        if name in computed:
+            value = t.let(f"math.absf {value} : {tensor(shape, 'f16')}")
+        factors.append(value)
     out = tensor((m, n), "f32")
     zero = t.fill(t.constant("0.0", "f32", "%zero"), (m, n), "f32")
     maps = ["(m, n, p, q) -> (p, m, q)", "(m, n, p, q) -> (q, n, p)", "(m, n, p, q) -> (m, n)"]
     listed = ", ".join(f"affine_map<{text}>" for text in maps)
-    ins = f"{a}, {b} : {tensor((p, m, q), 'f16')}, {tensor((q, n, p), 'f16')}"
+    ins = f"{', '.join(factors)} : {tensor((p, m, q), 'f16')}, {tensor((q, n, p), 'f16')}"
     y = t.let(f"linalg.contract indexing_maps = [{listed}] ins({ins}) outs({zero} : {out}) -> {out}")
     t.store(y, t.view("y", (m, n), "f32"), [t.index(0)] * 2, (m, n))
     compare(Kernel(t.module("k", "%a: index, %b: index, %y: index", (1,), "// a contraction")), device, True)
+
+
+def dequantised(channels: tuple[int, int], window: int, out: tuple[int, int]) -> Kernel:
+    """A convolution of f16 with weights that are i8 in memory, a hundredth each."""
+    t = Text()
+    given = (1, channels[0], *(n + window - 1 for n in out))
+    shapes = [given, (channels[1], channels[0], window, window), (1, channels[1], *out)]
+    a, b = (
+        t.load(t.view(name, shape, dtype), [t.index(0)] * 4, shape)
+        for name, shape, dtype in zip("ab", shapes, ("f16", "i8"), strict=False)
+    )
+    scaled = ["%f = arith.sitofp %in0 : i8 to f32", "%h = arith.constant 0.01 : f32"]
+    scaled += ["%g = arith.mulf %f, %h : f32", "%out = arith.truncf %g : f32 to f16"]
+    b = t.generic([(b, shapes[1], "i8", None)], shapes[1], "f16", scaled)
+    zero = t.fill(t.constant("0.0", "f32", "%zero"), shapes[2], "f32")
+    types = [tensor(shape, dtype) for shape, dtype in zip(shapes, ("f16", "f16", "f32"), strict=True)]
+    steps = "dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>"
+    y = t.let(
+        f"linalg.conv_2d_nchw_fchw {{{steps}}} ins({a}, {b} : {types[0]}, {types[1]}) "
+        f"outs({zero} : {types[2]}) -> {types[2]}"
+    )
+    t.store(y, t.view("y", shapes[2], "f32"), [t.index(0)] * 4, shapes[2])
+    return Kernel(t.module("k", "%a: index, %b: index, %y: index", (1,), "// a convolution"))
+
+
+@pytest.mark.parametrize("device", ["spyre", "tiny", "sample"])
+def test_a_convolution_whose_weights_are_computed(device: str) -> None:
+    compare(dequantised((3, 5), 3, (7, 9)), device, True)
+
+
+def test_a_convolution_whose_weights_are_computed_is_one_product_of_matrices() -> None:
+    kernel = dequantised((16, 32), 3, (8, 32))
+    whole, apart = (retiming(kernel.compile(without=without)).time() for without in ((), ("fusion",)))
+    assert whole.cycles * 3 < apart.cycles
 
 
 def test_a_convolution_is_one_product_of_matrices() -> None:

@@ -17,6 +17,7 @@ from headrace.schedule.graph import (
     Compute,
     Dim,
     Handover,
+    Linear,
     Load,
     Loop,
     Out,
@@ -26,7 +27,7 @@ from headrace.schedule.graph import (
 from headrace.schedule.phases.cover import Box, Part, box_of, boxed, windows
 from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.statements import Block
-from headrace.schedule.phases.storage import Surface, of_access, surface
+from headrace.schedule.phases.storage import Storage, Surface, of_access, packed, surface
 
 LONG = 128
 """Elements of a run from which on products place by place keep a unit busy while the next ones load."""
@@ -59,9 +60,10 @@ def _laid_out(compute: Compute, names: Names, room: int, stored: set[str]) -> tu
     assert roles is not None
     extents = {d.name: d.extent for d in compute.dims}
     loads = [names.loads.get(a.value) for a in compute.ins[:2]]
-    if len(roles.k) < 2 or any(load is None or load.indirect for load in loads):
+    places = [_place(a.value, names) for a in compute.ins[:2]]
+    if len(roles.k) < 2 or any(place is None for place in places):
         return [], compute
-    walks = [surface(of_access(load), a.axes) for load, a in zip(loads, compute.ins, strict=False) if load]
+    walks = [surface(place, a.axes) for place, a in zip(places, compute.ins, strict=False) if place]
     orders = [_run(walk, roles.k, extents) for walk in walks]
     if orders[0] == orders[1] and orders[0] is not None:
         return [], compute
@@ -74,11 +76,23 @@ def _laid_out(compute: Compute, names: Names, room: int, stored: set[str]) -> tu
         size = itemsize(names.values[ins[side].value].dtype)
         elements = prod(extents[d] for d in walk.dims)
         overlaps = load is not None and _box(load, names).elements < elements
-        if load is None or elements * size * 2 > room or not (overlaps or extents[order[-1]] < LONG):
+        if elements * size * 2 > room or not (overlaps or extents[order[-1]] < LONG):
             return [], compute
         found, ins[side] = _copied(ins[side], load, walk, order, extents, names, stored)
         before += found
     return before, replace(compute, ins=tuple(ins))
+
+
+def _place(value: str, names: Names) -> Storage | None:
+    """Where a loaded value lies in memory, or a computed one in the scratchpad; None for gathers and
+    reshapes.
+    """
+    load = names.loads.get(value)
+    if load is not None:
+        return None if load.indirect else of_access(load)
+    found = names.values[value]
+    is_own = value in names.computed and value not in names.aliases
+    return Storage("lx", value, found.dtype, Linear(), packed(found.shape)) if is_own else None
 
 
 def _box(load: Load, names: Names) -> Box:
@@ -95,7 +109,7 @@ def _run(walk: Surface, dims: Sequence[str], extents: Mapping[str, int]) -> tupl
 
 def _copied(
     access: Access,
-    load: Load,
+    load: Load | None,
     walk: Surface,
     order: tuple[str, ...],
     extents: Mapping[str, int],
@@ -105,7 +119,7 @@ def _copied(
     """The copy of a factor in which the dims of `order` are one run and the others lie inside of it."""
     before: list[Part] = []
     source = access.value
-    if load.view.arg not in stored:
+    if load is not None and load.view.arg not in stored:
         value, box = names.values[source], _box(load, names)
         if box.elements < prod(value.shape):
             before, whole = boxed(of_access(load), box, value, names)
