@@ -131,21 +131,24 @@ class _Walk:
         def turn(number: int) -> Turn:
             return Turn(self.online, places[number % 2], Linear(firsts[number]), self.spans)
 
-        start = turn(0)
-        yield from (*start.bring_scores(), *start.scores())
+        last = len(firsts) - 1
+        yield from (*turn(0).bring_scores(), *turn(0).scores(), *turn(1).bring_scores())
         done = 0
         for first, count in runs:
             pairs = (count - 1) // 2
-            if pairs:
+            if done + 2 * pairs == last:  # a turn of the loop brings in a factor for the block behind it
+                pairs -= 1
+            if pairs > 0:
                 loop = self._turns(first, pairs, 2 * self.size)
                 at, spans = Linear(0, ((loop.name, 1),)), self.ranges(loop)
-                one, two, three = (
-                    Turn(self.online, places[(done + k) % 2], add(at, k * self.size), spans) for k in range(3)
+                one, two, three, four = (
+                    Turn(self.online, places[(done + k) % 2], add(at, k * self.size), spans) for k in range(4)
                 )
-                self.bodies[loop.name] = Block((*_joint(one, two), *_joint(two, three)), {})
+                self.bodies[loop.name] = Block((*_joint(one, two, three), *_joint(two, three, four)), {})
                 yield loop
-            for number in range(done + 2 * pairs, done + count):
-                yield from _joint(turn(number), turn(number + 1) if number + 1 < len(firsts) else None)
+            for number in range(done + 2 * max(0, pairs), done + count):
+                later = [turn(n) if n <= last else None for n in (number + 1, number + 2)]
+                yield from _joint(turn(number), *later)
             done += count
 
     def _turns(self, first: int, trips: int, step: int) -> Loop:
@@ -160,10 +163,13 @@ class _Walk:
         return {**self.spans, loop.name: (first, first + (loop.trip - 1) * loop.step)}
 
 
-def _joint(turn: Turn, following: Turn | None) -> Iterator[Load | Compute]:
-    """The weights of a block, the scores of the following one, the product of the first."""
+def _joint(turn: Turn, following: Turn | None, later: Turn | None) -> Iterator[Load | Compute]:
+    """The weights of a block, the scores of the following one, the product of the first; before that, the
+    factor of the scores after the following ones is brought in, so that it is there when the matrix unit is
+    free.
+    """
     yield from turn.bring_factor()
-    yield from following.bring_scores() if following is not None else ()
     yield from turn.weights()
     yield from following.scores() if following is not None else ()
+    yield from later.bring_scores() if later is not None else ()
     yield from turn.mixed()

@@ -141,20 +141,23 @@ class Turn:
         yield from (*self.weights(), *self.mixed())
 
     def bring_scores(self) -> Iterator[Load | Compute]:
-        """Load what the scores are computed of."""
-        return self._loads(self.early)
+        """Bring in the factors of the scores."""
+        return self._bring(self.early)
 
     def bring_factor(self) -> Iterator[Load | Compute]:
-        """Load the other factor of the product."""
-        return self._loads([*self.late, self.found.mix])
+        """Bring in the other factor of the product."""
+        return self._bring([self.found.mix])
 
-    def scores(self) -> Iterator[Compute]:
+    def scores(self) -> Iterator[Load | Compute]:
         """The scores of the block, masked."""
-        return (self._part(number) for number in self.early)
+        for number in self.early:
+            yield from self._loads(number)
+            yield self._part(number)
 
-    def weights(self) -> Iterator[Compute]:
+    def weights(self) -> Iterator[Load | Compute]:
         """Maxima by now, exponentials and their sums over the block."""
         for number in self.late:
+            yield from self._loads(number)
             if number == self.found.top:
                 yield from self._top(number)
             else:
@@ -171,29 +174,58 @@ class Turn:
         ins.append(Access(self.places.shrunk, rows))
         yield online.pointwise(mix, online.mix, ins, [op("arith.mulf", 0, 2), op("arith.addf", 3, 1)])
 
-    def _loads(self, numbers: Sequence[int]) -> Iterator[Load | Compute]:
-        """The loads of columns that statements need. Factors are brought in as they lie, while the block
-        before is computed, and turned if their depth runs fastest.
+    def _loads(self, number: int) -> Iterator[Load]:
+        """The loads of columns that a statement needs, but for factors."""
+        for access, load in self._cut(number):
+            if self.online.compute(number).contraction is None and access not in self.parts:
+                self.parts[access] = self._part_of(number, access, load)
+                yield self.names.loads[self.parts[access].value]
+
+    def _bring(self, numbers: Sequence[int]) -> Iterator[Load | Compute]:
+        """The factors of products as they lie, turned if their depth runs fastest: they come while the blocks
+        before are computed.
         """
+        brought: set[Access] = set()
         for number in numbers:
-            compute, column = self.online.compute(number), self.found.columns.dims[number]
-            for access in compute.ins:
-                load = self.names.loads.get(access.value)
-                is_cut = any(a.dim == column for a in access.axes)
-                if load is None or not is_cut or access in self.parts:
+            for access, load in self._cut(number):
+                ways = self._ways(number, access, load)
+                if access in brought or not ways:
                     continue
-                cut: dict[str | None, tuple[Linear, int]] = {column: (self.at, self.places.width)}
-                part = replace(access, value=part_of(access, load, cut, self.names))
+                brought.add(access)
+                part = self._part_of(number, access, load)
                 yield self.names.loads[part.value]
-                if compute.contraction is not None:
-                    order = as_taken(compute.contraction, [a.dim for a in access.axes if a.dim is not None])
-                    ways = dict.fromkeys((tuple(as_it_lies(access, load)), tuple(order)))
-                    extents = {d.name: d.extent for d in compute.dims} | {column: self.places.width}
-                    for dims in ways:
-                        made = self._laid_out(access, dims, extents, len(ways) == 1)
-                        yield kept_copy(part, made, extents, self.names)
-                        part = made
-                self.parts[access] = part
+                for made in ways:
+                    yield kept_copy(part, made, self._extents(number), self.names)
+                    part = made
+
+    def _cut(self, number: int) -> Iterator[tuple[Access, Load]]:
+        """The loaded operands of a statement that have columns."""
+        column = self.found.columns.dims[number]
+        for access in self.online.compute(number).ins:
+            load = self.names.loads.get(access.value)
+            if load is not None and any(a.dim == column for a in access.axes):
+                yield access, load
+
+    def _part_of(self, number: int, access: Access, load: Load) -> Access:
+        """The columns of the block of what is loaded."""
+        cut: dict[str | None, tuple[Linear, int]] = {
+            self.found.columns.dims[number]: (self.at, self.places.width)
+        }
+        return replace(access, value=part_of(access, load, cut, self.names))
+
+    def _extents(self, number: int) -> dict[str, int]:
+        """The extents of the dims of a statement on the block."""
+        extents = {d.name: d.extent for d in self.online.compute(number).dims}
+        return extents | {self.found.columns.dims[number]: self.places.width}
+
+    def _ways(self, number: int, access: Access, load: Load) -> list[Access]:
+        """The places of a factor on its way to the matrix unit, none for what is no factor."""
+        contraction = self.online.compute(number).contraction
+        if contraction is None:
+            return []
+        order = as_taken(contraction, [a.dim for a in access.axes if a.dim is not None])
+        ways = dict.fromkeys((tuple(as_it_lies(access, load)), tuple(order)))
+        return [self._laid_out(access, dims, self._extents(number), len(ways) == 1) for dims in ways]
 
     def _laid_out(
         self, access: Access, dims: tuple[str, ...], extents: Mapping[str, int], is_rotating: bool
@@ -241,7 +273,7 @@ class Turn:
         made = replace(
             compute,
             dims=tuple(replace(d, extent=self.places.width) if d.name == column else d for d in compute.dims),
-            ins=tuple(self._read(a) for a in compute.ins),
+            ins=tuple(self._read(number, a) for a in compute.ins),
             outs=tuple(replace(o, value=value or self.renamed[o.value]) for o in compute.outs),
             body=tuple(self._entry(e, column) for e in compute.body),
         )
@@ -249,7 +281,10 @@ class Turn:
         plain = without_unit_dims(decided(made, spans))
         return without_single_reductions(plain, self.names.values)
 
-    def _read(self, access: Access) -> Access:
+    def _read(self, number: int, access: Access) -> Access:
+        for factor, load in self._cut(number):
+            if factor == access and (ways := self._ways(number, access, load)):
+                return ways[-1]
         if (part := self.parts.get(access, self.online.held.get(access))) is not None:
             return part
         if access.value == self.online.top.value:

@@ -347,7 +347,9 @@ def _work(plan: PhasePlan) -> tuple[float, ...]:
     phases; of phases that stay in the scratchpad the one of fewest tiles.
     """
     ddr = plan.parts.get("ddr", 0.0)
-    tiles = 0 if ddr else prod(ceil(plan.extents[d] / n) for d, n in plan.tile.items())
+    tiles = prod(ceil(plan.extents[d] / n) for d, n in plan.tile.items())
+    if ddr:  # what copies of a tile hold leaves while other phases run
+        tiles = tiles > plan.copies["out"]
     return work_of(plan), ddr, tiles, plan.cycles
 
 
