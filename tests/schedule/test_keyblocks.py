@@ -24,6 +24,7 @@ from headrace.schedule.phases.statements import regular
 from headrace.schedule.phases.strips import Strips
 from headrace.schedule.plan import Plan
 from headrace.schedule.plan_text import plan_text
+from headrace.schedule.search.timeline import Part, _Clock
 from tests.differential.test_kernels import compare
 from tests.schedule.softmax_kernels import Attention
 
@@ -178,8 +179,20 @@ def test_a_plan_in_blocks_is_replayed(blocks):
     assert f"in blocks of {plan.classes[0].strips['block']}" in plan_text(plan)
 
 
-def test_attention_over_long_keys_is_predicted_as_it_runs_and_stays_near_its_bound():
-    kernel = Kernel(attention(32, 2048, 128))
+@pytest.mark.parametrize("keys", [32, 8])
+def test_attention_over_long_keys_is_predicted_as_it_runs_and_stays_near_its_bound(keys):
+    kernel = Kernel(attention(32, 2048, 128, keys))
     found = measured(kernel, small("spyre", 524288))
-    assert found.ratio <= 2.75
-    assert abs(found.program.plan["predicted_cycles"] / found.cycles - 1) <= 0.15
+    assert found.ratio <= 2.5
+    assert abs(found.program.plan["predicted_cycles"] / found.cycles - 1) <= 0.05
+
+
+def test_a_load_waits_for_the_readers_of_what_was_there_and_a_store_for_the_vector_unit():
+    clock = _Clock()
+    load = Part("load", load=100, work=0, store=0, ahead=1, fills="x")
+    work = Part("work", load=0, work=300, store=0, ahead=1, reads=("x",))
+    for part in (load, work, load, work):
+        clock.run(part, 10)
+    assert clock.work == (100 + 10 + 300) + (100 + 10 + 300)
+    clock.run(Part("leave", load=0, work=20, store=80, ahead=1, held=0.5), 10)
+    assert clock.work == 820 + 40 and clock.end() == 820 + 80

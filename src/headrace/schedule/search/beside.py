@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from math import ceil, prod
 
 from headrace.arch.cost import Port, step_cycles, step_latency
 from headrace.arch.device import Device
+from headrace.arch.products import fill_cycles
 from headrace.numbers.dtypes import itemsize
 from headrace.schedule.phases.beside import Beside, beside
 from headrace.schedule.phases.contraction import Roles, by_block, roles
@@ -96,8 +97,17 @@ def _late(size: int, guest: PhasePlan, device: Device) -> float:
     return max(0, size - link.capacity_bytes) / link.bandwidth
 
 
-def waits(plan: PhasePlan, rows: Shape, device: Device) -> float:
-    """Return the cycles that long rows of a vector phase wait for what they reduce, one after the other."""
+def waits(plan: PhasePlan, rows: Shape, made: Container[str], device: Device) -> float:
+    """Return the cycles a phase waits besides its work: long rows of a vector phase for what they reduce, one
+    after the other, a contraction for the first block of weights if the phase right before makes these.
+    """
+    if plan.kind == "contract":
+        found = roles(rows, "swapped" in plan.order)
+        depth = min(plan.blocks["depth"], rows.extents.get(found.depth, 1))
+        width = min(plan.blocks["columns"], rows.extents.get(found.column, 1))
+        is_strided = found.weights.surface.stride(found.column) > 1
+        is_late = found.weights.value in made
+        return fill_cycles(depth, width, found.weights.dtype, is_strided, device) if is_late else 0.0
     if plan.kind != "vector" or not rows.reduced or plan.chunk:
         return 0.0
     others = {d: e for d, e in rows.extents.items() if d != plan.lane}

@@ -185,7 +185,7 @@ def _plans(name: str, space: Space, choice: Choice, swapped: bool) -> Iterator[P
     for dim, size in ((r.row, choice.row), (r.column, choice.column), (r.depth, choice.depth)):
         if dim:
             tile[dim] = size
-    stage = stage_rows(space, choice) if choice.behind else _stage(choice.row)
+    stage = stage_rows(space, choice) if choice.behind else _stage(space, choice.row)
     fitted = _fitted(space, tile, choice, stage)
     if not fitted:
         yield None
@@ -225,9 +225,10 @@ def _priced(
     return replace(made, cycles=cycles, parts=parts)
 
 
-def _stage(rows: int) -> int:
-    """Rows of a result stage: results leave the core stage by stage."""
-    if rows <= 64:
+def _stage(space: Space, rows: int) -> int:
+    """Rows of a result stage: results leave the core stage by stage; those of strips that stay are one."""
+    is_staying = all(o.storage.kind == "lx" for o in space.shape.outputs)
+    if rows <= 64 or (is_staying and space.limits.is_repeated):
         return rows
     return next((s for s in STAGE_ROWS if rows % s == 0), rows)
 

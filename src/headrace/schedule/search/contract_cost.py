@@ -284,7 +284,9 @@ def _writing_cycles(space: Space, width: int) -> float:
 
 
 def splits(space: Space, blocks: int, rows: int) -> list[str]:
-    """What the corelets can share out: column blocks if there is one for each, rows likewise."""
+    """What the corelets can share out: column blocks if there is one for each, rows likewise; in strips those
+    only where there are not, as nothing runs beside a product that has weights to change.
+    """
     corelets = space.device.corelets
     found = [name for name, count in (("columns", blocks), ("rows", rows)) if count >= corelets]
-    return found or ["rows"]
+    return found[: 1 if space.limits.is_repeated else 2] or ["rows"]

@@ -15,7 +15,7 @@ from headrace.schedule.buffers import ScratchpadFull
 from headrace.schedule.graph import CoreClass, Loop, PerCore, TileGraph
 from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.homes import bytes_of, live_bytes, place_homes
-from headrace.schedule.phases.items import Item, LoopItem, flat_groups, runs_of
+from headrace.schedule.phases.items import Item, LoopItem, flat_groups, followed, runs_of
 from headrace.schedule.phases.local import without_local_views
 from headrace.schedule.phases.outline import Outline
 from headrace.schedule.phases.shape import Homes, Shape, home, shape
@@ -277,7 +277,9 @@ def _planned(
     total = 0.0
     if strips is not None:
         rows = [shape(group, made, homes) for group in flat_groups(made.items)]
-        idle = [waits(plan, one, device) for plan, one in zip(phases, rows, strict=True)]
+        before = {number + 1: pair[0].produced for number, pair in followed(made.items).items()}
+        pairs = enumerate(zip(phases, rows, strict=True))
+        idle = [waits(plan, one, before.get(number, ()), device) for number, (plan, one) in pairs]
         sent = [stored_bytes(one) * len(part.cores) for one in rows]
         total = strip_cycles(made.items, phases, idle, sent, strips.ahead, device)
     return ClassPlan(part.cores, tuple(phases), kinds, chosen, round(total, 1))
