@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.mutants import exceptions, mutators
+from tests.mutants import exceptions, mutators, tables
 from tests.mutants.mutators import Change
 
 CLASSES: dict[str, Callable[[Any], Iterator[Change]]] = {
@@ -20,10 +20,11 @@ CLASSES: dict[str, Callable[[Any], Iterator[Change]]] = {
     "registers": mutators.registers,
     "iterations": exceptions.iterations,
     "cores": exceptions.cores,
+    "tables": tables.tables,
 }
 """By name: what the sanitizer looks for, and exceptions from what many iterations or cores do alike."""
 
-EXCEPTIONS = ("iterations", "cores")
+EXCEPTIONS = ("iterations", "cores", "tables")
 
 
 def mutant(module: Any, kind: str, seed: int) -> tuple[str, Any] | None:

@@ -43,6 +43,6 @@ class Channel:
 
     def free(self, size: int, needs: Clock) -> None:
         """Note that a message of so many bytes was taken, which needs this."""
-        if self.is_apart and self.capacity is not None:
+        if self.capacity is not None:
             self.freed.append((size, needs))
             self.freed_bytes += size

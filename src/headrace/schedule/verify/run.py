@@ -255,7 +255,7 @@ class Run:
             if not channel.takes(size):
                 unit.waits_for, unit.awaits = f"space on the way to {message.peer}", message.peer
                 return False
-            for needs in channel.room(size):
+            for needs in channel.room(size) if channel.freed else ():
                 unit.clock.need(needs)
             channel.queue.append(((message, times), self.told(unit, message.peer, time), op))
             channel.bytes += size
@@ -271,7 +271,8 @@ class Run:
             hint = f"{message.peer} sends {sent.elements} x {sent.dtype}"
             self.fault(f"receives {message.elements} x {message.dtype}, which is not what arrives", op, hint)
         self.learn(unit, message.peer, stamp)
-        channel.free(count * sent.bytes, unit.clock.needs)
+        if channel.is_apart:
+            channel.free(count * sent.bytes, unit.clock.needs)
         return True
 
 
