@@ -21,9 +21,10 @@ from headrace.schedule.model import model
 from headrace.schedule.phases.cuts import extent
 from headrace.schedule.phases.softmax import softmax
 from headrace.schedule.phases.statements import regular
-from headrace.schedule.phases.strips import Strips
+from headrace.schedule.phases.strips import GRAIN, Strips
 from headrace.schedule.plan import Plan
 from headrace.schedule.plan_text import plan_text
+from headrace.schedule.search.strips import even_rows
 from headrace.schedule.search.timeline import Part, _Clock
 from tests.differential.test_kernels import compare
 from tests.schedule.softmax_kernels import Attention
@@ -185,6 +186,14 @@ def test_attention_over_long_keys_is_predicted_as_it_runs_and_stays_near_its_bou
     found = measured(kernel, small("spyre", 524288))
     assert found.ratio <= 2.5
     assert abs(found.program.plan["predicted_cycles"] / found.cycles - 1) <= 0.05
+
+
+@pytest.mark.parametrize("extent", [1, 64, 100, 2048, 8192])
+def test_strips_share_out_rows_evenly(extent):
+    """None taller than another could be lower with as many strips."""
+    rows = even_rows(extent)
+    assert rows == sorted(set(rows), reverse=True) and all(0 < n < extent and n <= 1024 for n in rows)
+    assert all(-(-extent // (n - GRAIN)) > -(-extent // n) for n in rows if n > GRAIN)
 
 
 def test_a_load_waits_for_the_readers_of_what_was_there_and_a_store_for_the_vector_unit():

@@ -21,10 +21,14 @@ from headrace.schedule.plan import PhasePlan
 from headrace.schedule.units import units
 
 
-def with_beside(made: Outline, homes: Homes, phases: Sequence[PhasePlan], device: Device) -> list[PhasePlan]:
-    """Return the plans of the phases of a class, those of contractions with the phase beside them."""
+def with_beside(
+    made: Outline, homes: Homes, phases: Sequence[PhasePlan], results: int, device: Device
+) -> list[PhasePlan]:
+    """Return the plans of the phases of a class, those of contractions with the phase beside them and with
+    `results` copies of what they store.
+    """
     pairs = zip(phases, flat_groups(made.items), strict=True)
-    found = [_rotating(plan, shape(group, made, homes), device) for plan, group in pairs]
+    found = [_rotating(plan, shape(group, made, homes), results, device) for plan, group in pairs]
     for number, (guest, host) in followed(made.items).items():
         one, other = found[number : number + 2]
         products = shape(host, made, homes)
@@ -132,7 +136,7 @@ def _pass_cycles(
     return step_cycles(ops, [], device, unit), step_latency(chain, device.unit(unit))
 
 
-def _rotating(plan: PhasePlan, products: Shape, device: Device) -> PhasePlan:
+def _rotating(plan: PhasePlan, products: Shape, results: int, device: Device) -> PhasePlan:
     """The plan of a contraction in one tile with copies of its buffers, for the loop over strips, and its
     results in one stage; of a low one, with as many columns in a block as the matrix unit holds, so that
     blocks of the next contraction do not take longer to bring in.
@@ -149,7 +153,7 @@ def _rotating(plan: PhasePlan, products: Shape, device: Device) -> PhasePlan:
         while 2 * width <= most and columns % (2 * width * device.corelets) == 0:
             width *= 2
     blocks = {**plan.blocks, "rows": rows, "columns": width}
-    return replace(plan, copies={"in": 3, "out": 2}, blocks=blocks)
+    return replace(plan, copies={"in": 3, "out": results}, blocks=blocks)
 
 
 def _joint(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -199,7 +200,7 @@ def _stripped(
     for lists in choices(part, without):
         for several in lists:
             best = min(found, key=lambda plan: plan.cycles, default=None)
-            for strips in several:
+            for strips in _fitting(part, several, has_loops, device, room):
                 if strips.ahead and not strips.late and best is not None and best.strips["ahead"]:
                     break  # at once what is better late
                 plan = _in_strips(part, strips, has_loops, device, without, tally, room)
@@ -209,6 +210,18 @@ def _stripped(
         if any(plan.strips["rows"] >= TALL for plan in found):
             break
     return min(found, key=lambda plan: plan.cycles, default=None)
+
+
+def _fitting(
+    part: CoreClass, several: Sequence[Strips], has_loops: bool, device: Device, room: int
+) -> Sequence[Strips]:
+    """Those of several strips, the most rows first, whose values between phases leave room for phases."""
+
+    def is_fitting(strips: Strips) -> bool:
+        made = class_outline(part, device, True, strips, has_loops)
+        return max(live_bytes(made, dict.fromkeys(made.homes, "lx"), strips.block > 0)) < room
+
+    return several[bisect_left(several, True, key=is_fitting) :]
 
 
 def _in_strips(
@@ -222,11 +235,9 @@ def _in_strips(
 ) -> ClassPlan | None:
     """The plan of a class in such strips; None if they do not fit."""
     made = class_outline(part, device, True, strips, has_loops)
-    kinds = dict.fromkeys(made.homes, "lx")
-    if max(live_bytes(made, kinds, strips.block > 0)) < room:
-        with suppress(ScratchpadFull):
-            plan = _planned(part, made, kinds, device, without, tally, room, strips)
-            return replace(plan, is_holding=has_loops)
+    with suppress(ScratchpadFull):
+        plan = _planned(part, made, dict.fromkeys(made.homes, "lx"), device, without, tally, room, strips)
+        return replace(plan, is_holding=has_loops)
     return None
 
 
@@ -272,7 +283,8 @@ def _planned(
         phases.append(replace(phase, runs=runs[number]))
     tally.add(trial)
     if strips is not None and strips.ahead:
-        phases = with_beside(made, homes, phases, device)
+        # those of a strip in blocks have left long before those of the next one come
+        phases = with_beside(made, homes, phases, 1 if strips.block else 2, device)
     chosen = {} if strips is None else {key: int(value) for key, value in asdict(strips).items()}
     total = 0.0
     if strips is not None:

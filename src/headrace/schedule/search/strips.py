@@ -10,7 +10,7 @@ from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import CoreClass
 from headrace.schedule.phases.cuts import extent
 from headrace.schedule.phases.outline import Outline
-from headrace.schedule.phases.strips import Strips
+from headrace.schedule.phases.strips import GRAIN, Strips
 from headrace.schedule.search.pricing import rates
 
 ROWS = (128, 64, 32, 16, 8)
@@ -54,11 +54,19 @@ def choices(part: CoreClass, without: Container[str]) -> Iterator[list[list[Stri
     if not found.has_softmax:
         yield [[Strips(rows, steps, False) for rows in sizes]]
         return
-    taller = [rows for rows in LOOP_ROWS if rows < found.rows]
+    taller = even_rows(found.rows)
     turns = [(n, False) for n in BLOCKS]
     if "double-buffering" not in without:
         turns.append((AHEAD, True))
     yield [[Strips(rows, steps, False, ahead, block=n) for rows in taller] for n, ahead in turns]
+
+
+def even_rows(extent: int) -> list[int]:
+    """Return the rows of strips that share out so many rows evenly, the most first."""
+    counts = range(2, -(-extent // GRAIN) + 1)
+    even = {-(-extent // count // GRAIN) * GRAIN for count in counts}
+    low = {rows for rows in ROWS if rows < GRAIN}
+    return sorted((rows for rows in even | low if rows < extent and rows <= LOOP_ROWS[0]), reverse=True)
 
 
 def scratch_cycles(made: Outline, kinds: dict[str, str], cores: int, device: Device) -> float:
