@@ -158,7 +158,7 @@ def _priced(plan: PhasePlan, shape: Shape, device: Device, cores: int) -> PhaseP
             traffic = traffic.reading(shape.volume(o), run_of(o, tile), o, key(o) in plan.multicast)
     for o in shape.outputs:
         if o.storage.kind != "lx":
-            traffic = traffic.writing(shape.volume(o), run_of(o, tile), itemsize(o.dtype))
+            traffic = traffic.writing(shape.volume(o), run_of(o, tile), o)
     overhead = points * (4 * device.signal_cycles + 40) / (1 if plan.split == "depth" else device.corelets)
     parts = {plan.unit: (share * each + overhead) * trips, units(device).reader: share * sent * trips}
     return phase_cycles(plan, parts, traffic, trips, device)

@@ -29,7 +29,8 @@ def rounded(size: int) -> int:
 @dataclass(frozen=True)
 class Traffic:
     """Bytes of device memory by all cores together, the most one core moves alone each way, and the transfers
-    a tile takes in and out; gathers load their indices first and wait for them.
+    a tile takes in and out; gathers load their indices first and wait for them, and neither gathers nor
+    scatters are sent before the ones before them are done.
     """
 
     device: Device
@@ -41,6 +42,7 @@ class Traffic:
     loads: int = 0
     stores: int = 0
     gathers: int = 0
+    scatters: int = 0
 
     def reading(
         self, elements: int, run: int, operand: Operand, shared: bool, is_once: bool = False
@@ -52,9 +54,8 @@ class Traffic:
         count = elements * size * self._waste(run * size)
         times = distinct(operand.surface.base, self.cores, self.device) if shared else self.cores
         alone = 0.0 if shared else count
-        request = self.device.unit(units(self.device).loader).request_bytes
-        if operand.index is not None and request:
-            alone = elements / run * ceil(run * size / request) * request
+        if operand.index is not None:
+            alone = self._requested(units(self.device).loader, elements * size, run * size) or count
         return replace(
             self,
             read=self.read + count * times,
@@ -63,15 +64,26 @@ class Traffic:
             gathers=self.gathers + (operand.index is not None),
         )
 
-    def writing(self, elements: int, run: int, size: int) -> Traffic:
-        """Return the traffic with one more result."""
+    def writing(self, elements: int, run: int, operand: Operand) -> Traffic:
+        """Return the traffic with one more result; a scatter sends a request a run at least."""
+        size, is_scattered = itemsize(operand.dtype), operand.index is not None
         count = elements * size * self._waste(run * size)
+        alone = count
+        if is_scattered:
+            alone = self._requested(units(self.device).storer, elements * size, run * size) or count
         return replace(
             self,
             written=self.written + count * self.cores,
-            written_alone=self.written_alone + count,
+            written_alone=self.written_alone + alone,
+            loads=self.loads + is_scattered,
             stores=self.stores + 1,
+            scatters=self.scatters + is_scattered,
         )
+
+    def _requested(self, kind: str, size: int, run_bytes: int) -> float:
+        """Bytes as whole requests of a unit, `run_bytes` of `size` at a time; 0 if it makes none."""
+        request = self.device.unit(kind).request_bytes or 0
+        return size / run_bytes * ceil(run_bytes / request) * request if request else 0.0
 
     def _waste(self, run_bytes: int) -> float:
         """Bytes moved over bytes wanted where a run is shorter than an access of device memory."""
@@ -110,14 +122,19 @@ def phase_cycles(
     signals = 2 * device.signal_cycles
     wait = device.cycles(device.memory("global").latency_ns) + signals
     ways = sum(wait if moved else signals for moved in (traffic.read, traffic.written))
-    issue = {"in": setup * traffic.loads + (setup + wait) * traffic.gathers, "out": setup * traffic.stores}
+    issue = {
+        "in": setup * traffic.loads + (setup + wait) * traffic.gathers,
+        "out": setup * traffic.stores + wait * traffic.scatters,
+    }
     through, moved = sum(parts.values()) / tiles, every["ddr"] / tiles
+    fenced = {"in": traffic.gathers, "out": traffic.scatters}
+    apart = max(n + moved if fenced[way] else n for way, n in issue.items())
     last = through + sum(issue.values()) + ways
     last += max(moved, apart_cycles(traffic, device) / tiles)
     if plan.copies.get("in", 1) > 1 or trips == 1:
         rounds = [(n + wait + moved + through) / plan.copies.get(k, 1) for k, n in issue.items()]
         worked = max(parts.values(), default=0.0) / tiles + device.signal_cycles
-        total = last + (tiles - 1) * max(moved, worked, *issue.values(), *rounds)
+        total = last + (tiles - 1) * max(moved, worked, apart, *rounds)
     else:
         total = tiles * last
     return replace(plan, cycles=total, parts={k: round(v, 1) for k, v in every.items()})

@@ -207,9 +207,7 @@ def _straight(name: str, shape: Shape, lane: str, device: Device, cores: int, li
     made = _plan(name, shape, lane, step, 0, tile, 1, device, cores, replace(limits, residency=False))
     (source,), (target,) = shape.inputs, shape.outputs
     if straight(shape) == "out":
-        written = Traffic(device, cores).writing(
-            shape.volume(target), run_of(target, tile), itemsize(target.dtype)
-        )
+        written = Traffic(device, cores).writing(shape.volume(target), run_of(target, tile), target)
         return phase_cycles(replace(made, unit=units(device).storer, lx_bytes=0), {}, written, 1, device)
     traffic = Traffic(device, cores).reading(
         shape.volume(source), run_of(source, tile), source, key(source) in made.multicast
@@ -309,7 +307,7 @@ def _priced(plan: PhasePlan, shape: Shape, device: Device, cores: int) -> PhaseP
     for o in shape.outputs:
         if o.storage.kind != "lx":
             run = run_of(o, tile)
-            traffic = traffic.writing(shape.volume(o), run, itemsize(o.dtype))
+            traffic = traffic.writing(shape.volume(o), run, o)
     parts = {plan.unit: compute * trips, units(device).reader: share * sent * trips}
     return phase_cycles(replace(plan, passes=len(made.passes)), parts, traffic, trips, device)
 
