@@ -243,3 +243,16 @@ def test_a_scratchpad_that_a_unit_of_another_core_writes_is_watched() -> None:
     assert messages(text) == ""
     found = messages(text.replace(also[0], also[0].replace("[%mnilu1 -> %lx1]", "[%mnilu1 -> %lx2]")))
     assert "mnilu of core 2" in found and "bytes 384..512 of lx of core 2 in no order" in found
+
+
+@pytest.mark.parametrize("waits", [4, 3])
+def test_cores_that_tell_a_unit_of_the_device(waits: int) -> None:
+    """Every core signals to one unit that is on no core, which waits for all of them, or for all but one."""
+    host = '%host = dataflow.get_unit {corelet = 0 : i32, name = "host", type = "mnisu"} : index'
+    told = "dataflow.sync_send %st : index"
+    waiting = [f"dataflow.sync_recv %mnilu{k} : index" for k in range(waits)]
+    program = "\n".join(["dataflow.program_unit iter_arg : %me -> (%host) : {", *waiting, "}"])
+    text = relay(*ROWS).replace("%mnilu0 = dataflow.get_unit", f"{host}\n%mnilu0 = dataflow.get_unit")
+    text = text.replace(told, f"{told}\ndataflow.sync_send %host : index")
+    found = messages(text.replace("func.return }", f"{program}\nfunc.return }}"))
+    assert (found == "") == (waits == 4) and ("never waited for" in found) == (waits == 3)

@@ -56,7 +56,8 @@ def together(party: Iterable[int], cores: Mapping[int, Core], runs: Mapping[int,
     found, ends = {}, {}
     for core in party:
         run = runs[core]
-        image = dict(zip(cores[run.home].named, cores[core].named, strict=True))
+        # units of the device are the same for all
+        image = {-1: -1, **dict(zip(cores[run.home].named, cores[core].named, strict=True))}
         found[core] = Apart(run, tuple(way.moved(image) for way in run.ports))
         ends.update({way: (core, port) for port, way in enumerate(found[core].ways)})
     if any(way.other_end not in ends for way in ends):
