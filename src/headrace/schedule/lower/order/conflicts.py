@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
@@ -103,12 +104,13 @@ def _conflicts(
     named: dict[Buffer | str, list[Joined]] = {}
     for whole, parts in seconds:
         named.setdefault(whole.key, []).append((whole, parts))
-    near: dict[Buffer | str, list[tuple[Joined, bool]]] = {}
+    near: dict[Buffer | str, list[tuple[list[Joined], bool]]] = {}
     seen: set[tuple[Path, Path]] = set()
     for one in firsts:
         key = one[0].key
         if key not in near:
             near[key] = list(_near(key, named, aliases))
+        common = _common_depth(one[0], meetings.corelets) if shift else None
         for first, second, is_alias in _each(one, near[key]):
             if not (first.is_write or second.is_write):
                 continue
@@ -122,36 +124,45 @@ def _conflicts(
             is_pair = not shift and not is_alias and first.pipeline == second.pipeline
             if is_pair and chains.holds(first, second):
                 continue
-            meet = partial(_meet, meetings, first, second, shift, is_alias)
-            anywhere = EVERYWHERE if is_alias else meet(0)
-            if anywhere is None or not anywhere.is_at_once:
-                continue
+            depth = max(len(first.loops), len(second.loops)) if common is None else common
             if is_alias:
                 seen.add((first.path, second.path))
-            depth = max(len(first.loops), len(second.loops))
-            if shift:
-                depth = _common_depth(first, meetings.corelets)
-            cross = partial(_crosses, first, second, shift, is_alias, meetings.corelets)
+                yield _conflict(first, second, _everywhere, _always, depth + 1)
+                continue
+            meet = partial(_meet, meetings, first, second, shift)
+            anywhere = meet(0)
+            if anywhere is None or not anywhere.is_at_once:
+                continue
+            cross = partial(_crosses, first, second, shift, meetings.corelets)
             yield _conflict(first, second, meet, cross, depth + 1)
 
 
-def _each(one: Joined, near: Sequence[tuple[Joined, bool]]) -> Iterator[tuple[Access, Access, bool]]:
-    """The pairs of accesses to look at: within a pipeline, where what follows what matters, one by one."""
-    for other, is_alias in near:
-        if one[0].pipeline == other[0].pipeline and not is_alias:
-            yield from ((first, second, False) for first in one[1] for second in other[1])
-        else:
-            yield one[0], other[0], is_alias
+def _each(one: Joined, near: Sequence[tuple[list[Joined], bool]]) -> Iterator[tuple[Access, Access, bool]]:
+    """The pairs of accesses to look at: within a pipeline, where what follows what matters, one by one. The
+    root runs once: what its earlier items touch never comes after `one`.
+    """
+    first, parts = one
+    for others, is_alias in near:
+        for second, more in others[bisect_left(others, first.path[0], key=_root) :]:
+            if first.pipeline == second.pipeline and not is_alias:
+                yield from ((part, other, False) for part in parts for other in more)
+            else:
+                yield first, second, is_alias
+
+
+def _root(one: Joined) -> int:
+    """Where the item of the root stands in which an access is."""
+    return one[0].path[0]
 
 
 def _near(
-    key: Buffer | str, named: Mapping[Buffer | str, Sequence[Joined]], aliases: Aliases
-) -> Iterator[tuple[Joined, bool]]:
-    """The accesses of what `key` names and, marked so, of what shares addresses with it."""
+    key: Buffer | str, named: Mapping[Buffer | str, list[Joined]], aliases: Aliases
+) -> Iterator[tuple[list[Joined], bool]]:
+    """The accesses of what `key` names and, marked so, of what shares addresses with it, in text order."""
     for other, seconds in named.items():
         is_alias = bool(aliases) and frozenset((key, other)) in aliases
         if is_alias or other == key:
-            yield from ((second, is_alias) for second in seconds)
+            yield seconds, is_alias
 
 
 def _is_handed_on(first: Access, second: Access, shared: Container[object]) -> bool:
@@ -162,23 +173,24 @@ def _is_handed_on(first: Access, second: Access, shared: Container[object]) -> b
 Meet = Callable[..., Met | None]
 Cross = Callable[[int, np.ndarray, np.ndarray], bool]
 EVERYWHERE = Met(Meeting((), None))
-"""Buffers that share addresses: nothing is known to keep their accesses apart."""
+
+
+def _everywhere(depth: int, outer: int | None = None) -> Met:
+    """How accesses of buffers that share addresses meet: nothing is known to keep them apart."""
+    return EVERYWHERE
+
+
+def _always(depth: int, firsts: np.ndarray, seconds: np.ndarray) -> bool:
+    """Whether they meet at some iterations."""
+    return True
 
 
 def _meet(
-    meetings: Meetings,
-    first: Access,
-    second: Access,
-    shift: int,
-    is_alias: bool,
-    depth: int,
-    outer: int | None = None,
+    meetings: Meetings, first: Access, second: Access, shift: int, depth: int, outer: int | None = None
 ) -> Met | None:
     """Return how two accesses meet when loops outer..depth-1 (None: none) may differ and deeper ones are
     swept over.
     """
-    if is_alias:
-        return EVERYWHERE
     return meetings.met(first, second, shift, depth, () if outer is None else first.loops[outer:depth])
 
 
@@ -196,7 +208,6 @@ def _crosses(
     first: Access,
     second: Access,
     shift: int,
-    is_alias: bool,
     corelets: int,
     depth: int,
     firsts: np.ndarray,
@@ -205,8 +216,6 @@ def _crosses(
     """Whether two accesses meet where the loops of each below the first `depth` stand at these iterations
     [pairs, loops]; deeper loops are swept over.
     """
-    if is_alias:
-        return True
     ends = [depth + firsts.shape[1], depth + seconds.shape[1]]
     first, second = renamed(hull(first, ends[0]), depth, ends[0]), hull(second, ends[1])
     loops = (*first.loops[depth : ends[0]], *second.loops[depth : ends[1]])

@@ -162,7 +162,7 @@ def _runs(access: Access) -> Number:
     """Return 1 for instances in which all loops around an access have iterations, as far as that is known."""
     found: Number = 1
     for around in (*access.loops, *access.points):
-        if around.count.is_number:
+        if around.count.is_number and min(entries(around.count.const)) <= 0:
             found = zip_numbers(lambda a, n: a if n > 0 else 0, found, around.count.const)
     return found
 
