@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     NameLoc,
     StringAttr,
+    UnknownLoc,
 )
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import ParseError
@@ -68,7 +69,7 @@ def location(op: Operation) -> Location:
     """Where `op` stands; for an op built by a program, where the nearest op around it stands."""
     at: Operation | None = op
     while at is not None:
-        found = _first_place(at.location)
+        found = None if type(at.location) is UnknownLoc else _first_place(at.location)
         if found is not None:
             return Location(found.filename.data, found.line.data, found.column.data)
         at = at.parent_op()

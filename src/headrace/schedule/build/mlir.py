@@ -70,7 +70,12 @@ def slot(source: str, target: str, count: int, dtype: str) -> Any:
 
 def dense(values: Sequence[int]) -> Any:
     """Return array<i64: values>."""
-    return builtin.DenseArrayBase.from_list(builtin.i64, list(values))
+    return _dense(tuple(values))
+
+
+@cache
+def _dense(values: tuple[int, ...]) -> Any:
+    return builtin.DenseArrayBase.from_list(builtin.i64, values)
 
 
 @cache

@@ -28,12 +28,13 @@ class Memories:
 
     def group(self, function: Any) -> None:
         """Make one buffer of the allocations that any select_memref rotates through."""
-        for op in function.walk():
+        found = [op for op in function.walk() if op.name in ("ktdf.select_memref", "memref.alloc")]
+        for op in found:
             if op.name == "ktdf.select_memref":
                 candidates = list(op.candidates)
                 if candidates[0] not in self.copies:
                     self._buffer(candidates)
-        for op in function.walk():
+        for op in found:
             if op.name == "memref.alloc" and op.results[0] not in self.copies:
                 self._buffer([op.results[0]])
 

@@ -52,6 +52,7 @@ class ProgramValues:
         self._values: dict[tuple[Block | None, Expr], SSAValue] = {}
         self._views: dict[tuple[Any, ...], SSAValue] = {}
         self._handles: dict[tuple[Any, ...], SSAValue] = {}
+        self._numbers: dict[Number, SSAValue] = {}
 
     def emit(self, op: Operation, *, is_invariant: bool = False) -> Operation:
         """Append an op to the program."""
@@ -89,7 +90,10 @@ class ProgramValues:
         """Return a number that may differ by instance."""
         if isinstance(number, int):
             return self.function.constant(number)
-        return self.mapped([self.function.constant(n) for n in self.of_instances(number)])
+        if number not in self._numbers:
+            listed = [self.function.constant(n) for n in self.of_instances(number)]
+            self._numbers[number] = self.mapped(listed)
+        return self._numbers[number]
 
     def of_instances(self, number: Number) -> list[int]:
         """Return the number of each instance of this program."""

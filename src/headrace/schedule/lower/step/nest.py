@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
@@ -104,4 +105,9 @@ def tensor_shape(kind: Any) -> tuple[Shape, str]:
 
 def element_type(kind: Any) -> str:
     """Return the MLIR name of a type's elements, or of a scalar type."""
-    return str(kind.get_element_type() if hasattr(kind, "get_element_type") else kind)
+    return _name(kind.get_element_type() if hasattr(kind, "get_element_type") else kind)
+
+
+@cache
+def _name(kind: Any) -> str:
+    return str(kind)
