@@ -84,7 +84,7 @@ def beside(host: PhasePlan, products: Shape, guest: PhasePlan, rows: Shape, devi
         most, room = products.extents[found.row] // max(counts), _queue(host, products, found, device)
         plan = Beside("rows", row, guest.lane, guest.step, counts, (min(most, room),))
         wanted = min(most, max(-(-most // room), _pieces(plan, rows, guest, device)))
-        sections = _sections(wanted, plan, rows, guest, device)
+        sections = _sections(wanted, most, plan, rows, guest, device)
         if sections > 1:
             turns = tuple(most * (k + 1) // sections - most * k // sections for k in range(sections))
             plan = replace(
@@ -120,9 +120,11 @@ def _row_bytes(plan: Beside, rows: Shape) -> int:
     return plan.elements * max((itemsize(o.dtype) for o in rows.inputs if has_lane(o, plan.lane)), default=1)
 
 
-def _sections(wanted: int, plan: Beside, rows: Shape, guest: PhasePlan, device: Device) -> int:
-    """The sections of a row, as many as wanted or less: whole vectors, and no value that several of them make
-    together but reductions.
+def _sections(
+    wanted: int, most: int, plan: Beside, rows: Shape, guest: PhasePlan, device: Device
+) -> int:
+    """The sections of a row, as many as wanted if possible, else some more, not more than `most`: whole
+    vectors, and no value that several of them make together but reductions.
     """
     step = step_of(rows, plan.lane, plan.elements, frozenset({plan.row}), device, guest.unit)
     early, late = leaving(rows, step)
@@ -140,7 +142,8 @@ def _sections(wanted: int, plan: Beside, rows: Shape, guest: PhasePlan, device: 
         return 1
     narrow = min(itemsize(o.dtype) for o in (*rows.inputs, *rows.outputs))
     lanes = device.lanes(guest.unit, "f32" if narrow >= 4 else "f16")
-    return next(k for k in range(wanted, 0, -1) if plan.elements % (k * lanes) == 0 or k == 1)
+    even = [k for k in range(1, most + 1) if plan.elements % (k * lanes) == 0]
+    return min((k for k in even if k >= wanted), default=max(even, default=1))
 
 
 def _is_host(host: PhasePlan, products: Shape, device: Device) -> bool:
