@@ -20,7 +20,8 @@ from tests.schedule.test_strips import check, compiled, strips
 
 TEXT, SIZE = attention(2, 256, 128, 1), 384 * 1024
 """Two heads on one of keys, strips of 128 rows."""
-EXPONENTIALS = ("linalg.reduce", "linalg.generic", "linalg.reduce")
+EXPONENTIALS = ("linalg.generic", "linalg.reduce")
+"""Without the maxima, which the product gives."""
 SECOND = ("linalg.matmul", "late quotient", "arith.truncf")
 
 
@@ -54,13 +55,12 @@ def test_a_long_row_comes_in_sections_between_which_products_are_made(monkeypatc
     settings = {"lx.size_bytes": 512 * 1024, "PT.resident_bytes": 8192, "SFU_REG.size_bytes": 512}
     text = attention(1, 384, 128)
     program = check(text, program=compile_kernel(Kernel(text), device("spyre", settings), Options()))
-    assert (("linalg.reduce", "linalg.generic", "linalg.reduce"), SECOND) in pairs(program)
-    # the whole row, which its queue holds, for its maximum, then each half for its exponentials
+    assert (EXPONENTIALS, SECOND) in pairs(program)
     whole, half = (
         len(re.findall(rf"size \[1, {n}\] to %l1lu_sfu\w* size \[{n}\] : memref<64x384xf32", program.ktdf))
         for n in (384, 192)
     )
-    assert half == 2 * whole > 0
+    assert half > whole == 0
 
 
 def test_a_single_product_left_behind_the_rows_of_a_block_needs_no_signal(monkeypatch):

@@ -14,11 +14,12 @@ from headrace.numbers.dtypes import itemsize
 from headrace.schedule.edits import meaningless, misplaced
 from headrace.schedule.graph import Arg, CoreClass, TileGraph
 from headrace.schedule.phases.beside import beside
-from headrace.schedule.phases.contraction import behind_dim, roles
+from headrace.schedule.phases.contraction import behind_dim, has_whole_peaks, roles
 from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.items import flat_groups, followed
 from headrace.schedule.phases.multicast import line_up
 from headrace.schedule.phases.outline import Outline, outline
+from headrace.schedule.phases.peaks import GRAIN
 from headrace.schedule.phases.shape import Shape, home, reduction_kinds, shape
 from headrace.schedule.phases.storage import Storage
 from headrace.schedule.phases.strips import Strips
@@ -250,6 +251,8 @@ def _products(phase: PhasePlan, made: Shape) -> Iterator[tuple[str, str]]:
     if phase.kind != "contract":
         return
     found = roles(made, "swapped" in phase.order)
+    if not has_whole_peaks(phase, made):
+        yield f"blocks of {phase.blocks['columns']} columns", f"multiples of {GRAIN}, whose maxima are taken"
     if found.others and ("swapped" in phase.order or phase.kept):
         yield (
             "several products with sides exchanged or weights kept",

@@ -22,6 +22,7 @@ from headrace.schedule.build.share import Share
 from headrace.schedule.build.vector import Phase
 from headrace.schedule.phases.contraction import Roles, result_dtype
 from headrace.schedule.phases.passes import Pass, Step, covers, has_lane
+from headrace.schedule.phases.peaks import GRAIN, peaks_of
 from headrace.schedule.phases.shape import Operand
 
 
@@ -130,6 +131,7 @@ class _Plumbing:
         self.between = Slot(unit, self.vector, width, tile.sums)
         self.back = Slot(self.vector, self.writer, width, tile.sums)
         self.complete = Slot(units.reader, self.vector, width, tile.sums)
+        self.peaks = peaks_of(tile.phase.shape.group)
 
     def extra_slot(self, operand: Operand) -> Slot:
         """Return the slot of an epilogue operand."""
@@ -139,7 +141,7 @@ class _Plumbing:
     def out_slot(self, value: str) -> Slot:
         """Return the slot of a result."""
         found = next(o for o in self.tile.phase.shape.outputs if o.value == value)
-        return Slot(self.vector, self.writer, self.width, found.dtype)
+        return Slot(self.vector, self.writer, 1 if value in self.peaks else self.width, found.dtype)
 
     def resident(self) -> list[Operand]:
         """Epilogue operands equal for all rows."""
@@ -274,6 +276,9 @@ def _write(emit: Emitter, pipe: Pipeline, work: _Plumbing, row: Index) -> None:
     for value, target in work.tile.outs.items():
         slot = work.out_slot(value)
         at = {roles.row: row, roles.column: work.column}
+        if value in work.peaks:
+            first = work.tile.origin.get(roles.column, Index(0)) + work.column
+            target = target.moved(first // GRAIN)
         emit.transfer((pipe.slot(slot), slot.count), target.box(at, {roles.column: work.width}))
 
 

@@ -28,6 +28,11 @@ class Index:
             factors[value] = factors.get(value, 0) + factor
         return Index(self.const + other.const, tuple((v, f) for v, f in factors.items() if f))
 
+    def __floordiv__(self, divisor: int) -> Index:
+        """The quotient of a multiple of `divisor`, whatever the values are."""
+        assert not any(n % divisor for n in (self.const, *(f for _, f in self.terms)))
+        return Index(self.const // divisor, tuple((v, f // divisor) for v, f in self.terms))
+
     def __mul__(self, factor: int) -> Index:
         return Index(self.const * factor, tuple((v, f * factor) for v, f in self.terms if factor))
 

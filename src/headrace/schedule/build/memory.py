@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -58,6 +58,11 @@ class Buffered:
             first = [k for k, d in enumerate(self.dims) if d not in order]
             walked = (*first, *(self.dims.index(d) for d in order if d in self.dims))
         return Box(self.memory, corner, extents, walked)
+
+    def moved(self, offset: Index) -> Buffered:
+        """The same operand so many elements further on along its last, unnamed dim."""
+        assert self.dims[-1] is None
+        return replace(self, base=(*self.base[:-1], self.base[-1] + offset))
 
 
 @dataclass

@@ -23,6 +23,7 @@ from headrace.schedule.phases.items import Item, LoopItem, flat_groups
 from headrace.schedule.phases.linear import add, scale
 from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.part import KEEP
+from headrace.schedule.phases.peaks import GRAIN, Peaks, columns, largest, new_peaks, peaked
 
 Stores = MutableMapping[str, tuple[Store, ...]]
 Ranges = MutableMapping[str, tuple[int, int]]
@@ -102,14 +103,28 @@ class _Pass:
         fixed = {*names.aliases, *names.aliases.values(), *(self.shared & stores.keys())}
         self.items: list[Item] = []
         self.left: tuple[list[Group], Group] | None = None
-        for item in items:
-            halves = halves_of(item, names, fixed)
+        found = [halves_of(item, names, fixed) for item in items]
+        self.columns = max((columns(h.product, h.front) for h in found if h is not None), default=0)
+        self.peaks: dict[int, Peaks] = {}
+        for item, halves in zip(items, found, strict=True):
             if halves is not None:
                 assert isinstance(item, LoopItem)
-                self._strips(item, halves)
+                self._strips(item, self._peaked(halves))
             else:
                 self._other(item)
         self._flush()
+
+    def _peaked(self, halves: Halves) -> Halves:
+        """The phases with the maxima of rows taken along with the first product."""
+        compute = largest(halves.product, halves.front)
+        if compute is None or self.columns <= GRAIN:
+            return halves
+        rows = next(d.extent for d in compute.dims if d.kind == "parallel")
+        if rows not in self.peaks:
+            self.peaks[rows], fill = new_peaks(rows, self.columns, compute.outs[0], self.names)
+            self.items.insert(0, fill)
+        product, front = peaked(halves.product, halves.front, compute, self.peaks[rows])
+        return replace(halves, product=product, front=tuple(front))
 
     def _other(self, item: Item) -> None:
         if not _is_kept(item):

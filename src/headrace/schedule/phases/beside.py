@@ -120,9 +120,7 @@ def _row_bytes(plan: Beside, rows: Shape) -> int:
     return plan.elements * max((itemsize(o.dtype) for o in rows.inputs if has_lane(o, plan.lane)), default=1)
 
 
-def _sections(
-    wanted: int, most: int, plan: Beside, rows: Shape, guest: PhasePlan, device: Device
-) -> int:
+def _sections(wanted: int, most: int, plan: Beside, rows: Shape, guest: PhasePlan, device: Device) -> int:
     """The sections of a row, as many as wanted if possible, else some more, not more than `most`: whole
     vectors, and no value that several of them make together but reductions.
     """
@@ -136,7 +134,7 @@ def _sections(
             is_wide = all(accumulator_dtype(o, computes[c]) == computes[c].body[o.result].dtype for o in outs)
             if not (is_reduction and is_wide) and not (step.is_vector[c] and not is_reduction):
                 return 1
-    if len(step.passes) < 2 or any(isinstance(o.init, str) for c in computes for o in c.outs):
+    if any(isinstance(o.init, str) for c in computes for o in c.outs):
         return 1
     if any(has_lane(o, plan.lane) for o in rows.outputs if o.value in late) or not early:
         return 1

@@ -11,6 +11,7 @@ from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.graph import Compute
 from headrace.schedule.phases.decided import Spans, decided
 from headrace.schedule.phases.fuse import Group
+from headrace.schedule.phases.peaks import grain
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
 
@@ -64,6 +65,20 @@ def roles(shape: Shape, swapped: bool) -> Roles:
     outer = (*batch, *(d for d in m if d != row), *(d for d in n if d != column))
     others = tuple(shape.reads[number, 1] for number in range(last))
     return Roles(row, column, depth, outer, tuple(d for d in k if d != depth), left, right, others)
+
+
+def has_whole_peaks(plan: PhasePlan, made: Shape) -> bool:
+    """Return whether every block of a contraction gives the maxima it is to give, if any: of rows of the
+    results, in whole grains of columns.
+    """
+    size = grain(made.group)
+    if size == 1:
+        return True
+    column = roles(made, "swapped" in plan.order).column
+    dims = (d for c in made.group.computes if c.contraction is None for d in c.dims)
+    is_row = all(made.merged[d.name] == column for d in dims if d.kind == "reduction")
+    sizes = (plan.tile[column], plan.blocks["columns"])
+    return is_row and all(n % size == 0 or n >= plan.extents[column] for n in sizes)
 
 
 def behind_dim(plan: PhasePlan, found: Roles) -> str:

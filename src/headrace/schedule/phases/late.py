@@ -147,8 +147,7 @@ def _postpone(
         copy, store = _copy(step.loop, waiting, step, offset, names)
         stores[copy.outs[0].value] = (store,)
         pace = Handover("pace", "pace", (), ())
-        # in a loop ahead of its exponentials, else behind the strip: a step begins with loads
-        at = _ahead(items, target.path) if target.loop is not None else (target.path[0] + 1,)
+        at = (*target.path[:-1], target.path[-1] + 1)  # behind the strip: a step begins with loads
         inserted.setdefault(at, []).extend([pace, alone(copy, "vector")])
 
 
@@ -157,24 +156,6 @@ def _offset(place: _Place, step: _Step, ranges: Ranges, rows: int) -> Linear:
     if place.loop is None:
         return Linear(rows * (step.strips - 1))
     return Linear(-ranges[place.loop][0], ((place.loop, 1),))
-
-
-def _ahead(items: Sequence[Item], path: tuple[int, ...]) -> tuple[int, ...]:
-    """The place behind the product before the one at a path: phases that run beside each other stay
-    together.
-    """
-    *outer, at = path
-    around: Sequence[Item] = items
-    if outer:
-        loop = items[outer[0]]
-        assert isinstance(loop, LoopItem)
-        around = loop.body
-    while at > 0:
-        before = around[at - 1]
-        if not isinstance(before, Group) or before.kind == "contract":
-            break
-        at -= 1
-    return (*outer, at)
 
 
 def _write(items: list[Item], place: _Place, waiting: str, axis: int, offset: Linear) -> None:
@@ -223,6 +204,7 @@ def _with(items: Sequence[Item], inserted: Mapping[tuple[int, ...], list[Item]])
         found += inserted.get((number,), ())
         if isinstance(item, LoopItem):
             body = [b for k, one in enumerate(item.body) for b in (*inserted.get((number, k), ()), one)]
+            body += inserted.get((number, len(item.body)), ())
             item = replace(item, body=tuple(body))
         found.append(item)
-    return found
+    return [*found, *inserted.get((len(items),), ())]

@@ -77,7 +77,7 @@ def row_passes(shape: Shape, lane: str, resident: tuple[Operand, ...]) -> tuple[
     one more if vectors leave the step.
 
     A row is not held while a reduction takes it, so no second one may follow in the same pass, and vectors
-    come before it.
+    come before it; numbers are received before vectors, which then need not wait for them.
     """
     computes = shape.group.computes
     level = levels(shape)
@@ -107,6 +107,7 @@ def row_passes(shape: Shape, lane: str, resident: tuple[Operand, ...]) -> tuple[
         reads = [
             o for o in _reads(shape, chosen) if o not in resident and (has_lane(o, lane) or o not in received)
         ]
+        reads.sort(key=lambda o: has_lane(o, lane))
         received |= set(reads)
         done |= {c for c in chosen if not vector[c] or any(d.kind == "reduction" for d in computes[c].dims)}
         order = sorted(chosen, key=lambda c: (level[c], _reduces(computes[c]), c))

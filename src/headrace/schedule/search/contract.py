@@ -12,7 +12,7 @@ from math import ceil
 from headrace.arch.device import Device
 from headrace.arch.products import multiplying_unit, resident_block
 from headrace.numbers.dtypes import itemsize
-from headrace.schedule.phases.contraction import accumulator, product_count, roles
+from headrace.schedule.phases.contraction import accumulator, has_whole_peaks, product_count, roles
 from headrace.schedule.phases.multicast import joinable
 from headrace.schedule.phases.shape import Operand, Shape
 from headrace.schedule.plan import PhasePlan
@@ -179,7 +179,9 @@ def taper(extent: int, first: int, body: int, last: int) -> tuple[int, ...]:
 
 
 def _plans(name: str, space: Space, choice: Choice, swapped: bool) -> Iterator[PhasePlan | None]:
-    """The plans of a choice by copies, None if not even one copy of each buffer fits."""
+    """The plans of a choice by copies, None if not even one copy of each buffer fits, or for one whose blocks
+    do not give the maxima wanted of them.
+    """
     shape, r = space.shape, space.roles
     tile = {d: 1 for d in shape.extents}
     for dim, size in ((r.row, choice.row), (r.column, choice.column), (r.depth, choice.depth)):
@@ -190,7 +192,8 @@ def _plans(name: str, space: Space, choice: Choice, swapped: bool) -> Iterator[P
     if not fitted:
         yield None
     for copies, size in fitted:
-        yield _priced(name, space, choice, swapped, tile, stage, copies, size)
+        plan = _priced(name, space, choice, swapped, tile, stage, copies, size)
+        yield plan if has_whole_peaks(plan, shape) else None
 
 
 def _priced(
