@@ -97,3 +97,12 @@ def test_wide_blocks_of_scores_fit_small_registers():
     settings = {"lx.size_bytes": 96 * 1024, "PT.resident_bytes": 16384, "SFU_REG.size_bytes": 512}
     text = attention(1, 320, 16)
     check(text, program=compile_kernel(Kernel(text), device("spyre", settings), Options()))
+
+
+@pytest.mark.parametrize("length", [768, 1280])
+def test_a_depth_that_leaves_a_rest_is_one_tile(length):
+    """Only a product in one tile has rows beside it; its last block is as deep as what is left."""
+    program = compile_kernel(Kernel(attention(1, length, 128)), device("spyre"), Options())
+    products = [p for part in program.plan["classes"] for p in part["phases"] if p["kind"] == "contract"]
+    assert strips(program)[0]["ahead"] == 1
+    assert all(p["tile"] == p["extents"] for p in products)

@@ -223,10 +223,14 @@ def _loaded(space: Space, operand: Operand, count: int, choice: Choice | None = 
 def _work(
     space: Space, plan: PhasePlan, choice: Choice, rows: int, columns: int, depth: int
 ) -> tuple[float, float]:
-    """Cycles of the unit of one corelet for a tile in blocks of `depth`, and for its last stage of rows."""
+    """Cycles of the unit of one corelet for a tile in blocks of `depth`, the last of which is what is left,
+    and for its last stage of rows.
+    """
     width = plan.blocks["columns"]
     corelets = space.device.corelets
+    left = space.extent(space.roles.depth) % depth or depth
     per_row, fill = space.known(_row_cycles, depth, width), space.known(_fill_cycles, depth, width)
+    ending, filling = space.known(_row_cycles, left, width), space.known(_fill_cycles, left, width)
     matrix = space.device.unit(space.unit).matrix
     swap = matrix.swap_cycles if matrix is not None else 8
     if not choice.behind:  # results that leave at once hold up the sums of the next block for a signal
@@ -243,7 +247,8 @@ def _work(
         latency = matrix.latency_cycles if matrix is not None else 0
         swap += latency + 3 * space.device.signal_cycles + BUBBLE_CYCLES
     chunks = ceil(space.extent(space.roles.depth) / depth) * space.places
-    last = count * (max(stage_rows * max(per_row, space.known(_epilogue_cycles, depth, width)), fill) + swap)
+    ending = max(ending, space.known(_epilogue_cycles, left, width))
+    last = count * (max(stage_rows * ending, filling) + swap)
     passing = max(per_row, space.known(_passing_cycles, depth, width))
     whole = chunks * (1 + len(space.roles.others)) - 1
     return count * whole * (max(each * passing, fill) + swap) + last * ceil(rows / stage), last
