@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 from math import ceil, prod
 
-from headrace.arch.cost import Port, step_cycles, step_latency
+from headrace.arch.cost import Port, matrix_cycles, step_cycles, step_latency
 from headrace.arch.device import Device
 from headrace.arch.products import fill_cycles
 from headrace.numbers.dtypes import itemsize
@@ -175,12 +175,14 @@ def _joint(
     last = _epilogues(products, found, width, ranges, device)
     passing = step_cycles([], [Port(width, "f32")], device, vector)
     rows, chunks = products.extents[found.row], -(-products.extents[found.depth] // host.blocks["depth"])
-    product = host.parts[host.unit] / (rows * len(plan.counts))
+    depth = min(host.blocks["depth"], products.extents[found.depth])
+    matrix = device.unit(host.unit).matrix
+    assert matrix is not None
+    product = matrix_cycles(depth, width, found.rows.dtype, matrix)
     link = device.find_link(host.unit, vector)
     room = link.capacity_bytes if link is not None else None
     queue = plan.products if room is None else room // (width * itemsize("f32"))
-    matrix = device.unit(host.unit).matrix
-    back = 4.0 * device.signal_cycles + (matrix.latency_cycles if matrix is not None else 0)
+    back = 4.0 * device.signal_cycles + matrix.latency_cycles
     total = 0.0
     for block, count in enumerate(plan.counts):
         each = last[block // chunks] if block % chunks == chunks - 1 else passing
