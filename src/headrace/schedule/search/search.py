@@ -54,6 +54,11 @@ HOLDING = 1.02
 prediction counts that loads in every iteration keep others waiting.
 """
 
+WAITING = 1.02
+"""Results of one more step wait if that is predicted to be so many times as fast: no prediction counts that
+what is stored and what is computed meanwhile may share bytes then.
+"""
+
 
 class Options(Protocol):
     """What the search reads of a request."""
@@ -162,7 +167,8 @@ def _class_plan(
     kinds = place_homes(made, room // 2)
     stripped = None
     products = [group for group in flat_groups(made.items) if group.kind == "contract"]
-    may_gain = "scratch" in kinds.values() or (bool(kinds) and len(products) > 1)
+    may_gain = "scratch" in kinds.values()
+    may_gain = may_gain or (bool(kinds) and len(products) > 1 and not _has_loops(part))
     if fusing and may_gain and not {"residency", "retiling"} & without:
         stripped = _stripped(part, device, without, tally, room)
     if stripped is not None and stripped.cycles <= scratch_cycles(made, kinds, len(part.cores), device):
@@ -174,6 +180,11 @@ def _class_plan(
             plan = _resident(part, held, device, without, tally, room)
             whole = replace(plan, is_holding=True) if plan.cycles <= HOLDING * whole.cycles else whole
     return whole if stripped is None or whole.cycles <= stripped.cycles else stripped
+
+
+def _has_loops(part: CoreClass) -> bool:
+    """Whether loops of a class carry values: strips are for those that do not fit the scratchpad only."""
+    return any(isinstance(s, Loop) and s.carried for s in part.body)
 
 
 def _resident(
@@ -196,10 +207,10 @@ def _stripped(
 ) -> ClassPlan | None:
     """The best plan of a class in strips, all values between phases in the scratchpad; None if none fits."""
     found: list[ClassPlan] = []
-    has_loops = any(isinstance(s, Loop) and s.carried for s in part.body)
+    has_loops = _has_loops(part)
     for lists in choices(part, without):
         for several in lists:
-            best = min(found, key=lambda plan: plan.cycles, default=None)
+            best = _best(found)
             for strips in _fitting(part, several, has_loops, device, room):
                 if strips.ahead and not strips.late and best is not None and best.strips["ahead"]:
                     break  # at once what is better late
@@ -209,7 +220,17 @@ def _stripped(
                     break
         if any(plan.strips["rows"] >= TALL for plan in found):
             break
-    return min(found, key=lambda plan: plan.cycles, default=None)
+    return _best(found)
+
+
+def _best(found: Sequence[ClassPlan]) -> ClassPlan | None:
+    """The fastest of plans in strips; results of more steps wait only where that gains by `WAITING`."""
+    best: ClassPlan | None = None
+    for plan in found:
+        is_longer = best is not None and plan.strips["waiting"] > best.strips["waiting"] > 0
+        if best is None or plan.cycles * (WAITING if is_longer else 1) < best.cycles:
+            best = plan
+    return best
 
 
 def _fitting(
