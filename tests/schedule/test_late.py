@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from benchmarks.kernels.attention import attention
@@ -88,3 +91,21 @@ def test_nothing_is_stored_behind_what_reads_or_overwrites_it(renamed):
     """The second kernel reads the results of the first, overwrites them, or does neither."""
     text = in_a_row(attention(1, 1024, 64), **renamed)
     check(text, program=compile_kernel(Kernel(text), ROOMY, Options()))
+
+
+def test_another_order_of_sets_gives_the_same_program():
+    code = (
+        "from tests.schedule.test_late import ROOMY, Kernel, Options, attention, compile_kernel;"
+        "print(compile_kernel(Kernel(attention(1, 512, 64)), ROOMY, Options()).dfir)"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert len(texts) == 1

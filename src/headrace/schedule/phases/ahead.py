@@ -202,7 +202,7 @@ class _Moved:
 
     def group(self, group: Group) -> Group:
         """Return the clone of a phase, its loads and stores where they lie now."""
-        new = {v: self._value(v) for v in {*group.produced, *_read(group)}}
+        new = {v: self._value(v) for v in dict.fromkeys((*group.produced, *_read(group)))}
         computes = tuple(self._compute(c, new) for c in group.computes)
         return replace(group, computes=computes, local=frozenset(new[v] for v in group.local))
 
