@@ -42,9 +42,12 @@ def test_exponentials_run_beside_the_second_product_of_the_strip_before():
 
 @pytest.mark.long
 @pytest.mark.parametrize("length", [390, 448])
-def test_quotients_run_beside_the_first_product_of_the_next_strip(length):
+def test_weights_are_rounded_beside_the_first_product_of_the_next_strip(length):
     program = check(attention(1, length, 128), 512 * 1024)
-    assert (("linalg.generic",), ("linalg.matmul", "linalg.generic")) in pairs(program)
+    assert any(
+        guest == ("linalg.generic",) and host[:2] == ("linalg.matmul", "linalg.generic")
+        for guest, host in pairs(program)
+    )
 
 
 def test_a_long_row_comes_in_sections_between_which_products_are_made(monkeypatch):
