@@ -13,7 +13,17 @@ from xdsl.dialects.scf import IfOp, YieldOp
 from xdsl.ir import Operation, SSAValue
 
 from headrace.ir.uniform import DefImmutableMappingOp, QueryMapOp
-from tests.mutants.mutators import COPIES, SYNCS, Change, at, constant, is_device, ops_of, programs
+from tests.mutants.mutators import (
+    COPIES,
+    SYNCS,
+    Change,
+    at,
+    constant,
+    is_device,
+    ops_of,
+    own_numbers,
+    programs_of_several,
+)
 
 ONCE = (*SYNCS, *COPIES)
 """What is left out, or differs, once."""
@@ -90,13 +100,9 @@ def _compared(op: Operation, how: str, value: SSAValue, k: int) -> CmpiOp:
 # ---- one core --------------------------------------------------------------------------------------------
 def cores(module: Any) -> Iterator[Change]:
     """One core has another's partner, writes where another does, or leaves out a signal or copy."""
-    for program in programs(module):
-        units = list(program.units)
-        if len(units) < 2:
-            continue
-        for query in program.walk():
-            if query.name == "uniform.query_map" and query.key is program.region.block.args[0]:
-                yield from _entries(query, units)
+    for program, units in programs_of_several(module):
+        for query in own_numbers(program):
+            yield from _entries(query, units)
         for op in program.walk():
             if op.name in ONCE:
                 for unit in (units[0], units[-1]):

@@ -36,6 +36,17 @@ def programs(module: Any) -> Iterator[Any]:
     return (op for op in module.walk() if op.name == "dataflow.program_unit")
 
 
+def programs_of_several(module: Any) -> Iterator[tuple[Any, list[SSAValue]]]:
+    """The programs that more than one unit runs, with these."""
+    return ((p, list(p.units)) for p in programs(module) if len(list(p.units)) > 1)
+
+
+def own_numbers(program: Any) -> Iterator[Any]:
+    """The queries of tables by the unit that runs a program."""
+    own = program.region.block.args[0]
+    return (op for op in program.walk() if op.name == "uniform.query_map" and op.key is own)
+
+
 def ops_of(module: Any, *names: str) -> Iterator[Any]:
     for program in programs(module):
         for op in program.walk():

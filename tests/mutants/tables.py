@@ -10,20 +10,16 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
 from headrace.ir.uniform import DefImmutableMappingOp, QueryMapOp
-from tests.mutants.mutators import SYNCS, Change, at, constant, programs
+from tests.mutants.mutators import SYNCS, Change, at, constant, own_numbers, programs_of_several
 
 
 def tables(module: Any) -> Iterator[Change]:
     """One core has a number that is off by one, the number or partner of another, or runs a loop once more or
     less often.
     """
-    for program in programs(module):
-        units = list(program.units)
-        if len(units) < 2:
-            continue
-        for query in program.walk():
-            if query.name == "uniform.query_map" and query.key is program.region.block.args[0]:
-                yield from _entries(query, units)
+    for program, units in programs_of_several(module):
+        for query in own_numbers(program):
+            yield from _entries(query, units)
         for loop in program.walk():
             if loop.name == "scf.for":
                 yield from _bounds(loop, program, units)

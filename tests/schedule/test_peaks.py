@@ -44,6 +44,26 @@ def test_blocks_of_any_number_are_right(length):
         assert "peaks" not in phase["computes"] or phase["blocks"]["columns"] % 64 == 0
 
 
+@pytest.mark.parametrize("length,size", [(1536, 3 << 19), (640, 1 << 20)])
+def test_what_other_rows_left_is_no_maximum(length, size):
+    """Every other step has scores so large that the exponentials of the next one would all be 0 below them;
+    blocks of steps are of several widths.
+    """
+    text = attention(1, length, 64)
+    kernel = Kernel(text)
+    program = compile_kernel(kernel, device("spyre", {"lx.size_bytes": size}), Options())
+    widths = {p["blocks"]["columns"] for p in products(program) if "peaks" in p["computes"]}
+    assert len(widths) > 1
+    random = np.random.default_rng(0)
+    arrays = {a.name: random.standard_normal(a.shape).astype(np.float16) for a in kernel.arguments}
+    step = length // strips(program)[0]["steps"]
+    for first in range(0, length, step):
+        arrays["q"][0, first : first + step] *= 40 if first // step % 2 == 0 else 0.01
+    got = run_program(program, arrays).outputs["y"].astype(np.float64)
+    expected = run_reference(kernel, arrays).outputs["y"].astype(np.float64)
+    assert np.abs(got - expected).max() <= 2**-9 * np.abs(expected).max()
+
+
 @pytest.mark.parametrize("value", [nan, inf, -inf])
 def test_what_is_no_number_gets_through(value):
     text = attention(1, 512, 64)

@@ -14,15 +14,17 @@ from xdsl.ir import SSAValue
 from headrace.numbers.dtypes import is_float
 from headrace.schedule.build import bodies, mlir, rows
 from headrace.schedule.build.beside import Guest, Rows, walk
-from headrace.schedule.build.emitter import Box, Emitter, Pipeline, Slot
+from headrace.schedule.build.emitter import Emitter, Pipeline
 from headrace.schedule.build.epilogues import alike
 from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered
+from headrace.schedule.build.plumbing import Message, Plumbing
+from headrace.schedule.build.sections import At
 from headrace.schedule.build.share import Share
 from headrace.schedule.build.vector import Phase
 from headrace.schedule.phases.contraction import Roles, result_dtype
-from headrace.schedule.phases.passes import Pass, Step, covers, has_lane
-from headrace.schedule.phases.peaks import GRAIN, peaks_of
+from headrace.schedule.phases.passes import Pass, Step, covers
+from headrace.schedule.phases.peaks import GRAIN
 from headrace.schedule.phases.shape import Operand
 
 
@@ -90,124 +92,9 @@ def _blocks(emit: Emitter, first: Index, count: Index) -> Iterator[Index]:
         yield number + first
 
 
-@dataclass(frozen=True)
-class Message:
-    """What a reader sends: through a slot, from a box that may depend on the row."""
-
-    slot: Slot
-    source: Buffered
-    sizes: Mapping[str, int]
-    fixed: Mapping[str, Index]
-    rows: tuple[str, Index] | None = None
-    order: tuple[str, ...] | None = None
-
-    def box(self, row: Index) -> Box:
-        """Return the box for a row of the nest."""
-        at = dict(self.fixed)
-        if self.rows is not None:
-            dim, start = self.rows
-            at[dim] = start + row
-        return self.source.box(at, self.sizes, self.order)
-
-
-class _Plumbing:
-    """Slots and messages of one block."""
-
-    def __init__(self, tile: Blocks, block: Block, column: Index, width: int) -> None:
-        self.tile, self.block, self.column, self.width = tile, block, column, width
-        units, unit = tile.phase.units, tile.phase.plan.unit
-        self.is_matrix = unit != units.vector
-        feeds = units.feeds
-        self.readers = (
-            (feeds.weights.kind, feeds.activations.kind, feeds.partial_sums.kind)
-            if self.is_matrix and feeds is not None
-            else (units.reader,) * 3
-        )
-        self.unit, self.vector, self.writer = unit, units.vector, units.writer
-        depth, dtypes = block.extent, (tile.roles.rows.dtype, tile.roles.weights.dtype)
-        self.row_slot = Slot(self.readers[1], unit, depth, dtypes[0])
-        self.weight_slot = Slot(self.readers[0], unit, depth * width, dtypes[1])
-        self.sum_slot = Slot(self.readers[2], unit, width, tile.sums)
-        self.between = Slot(unit, self.vector, width, tile.sums)
-        self.back = Slot(self.vector, self.writer, width, tile.sums)
-        self.complete = Slot(units.reader, self.vector, width, tile.sums)
-        self.peaks = peaks_of(tile.phase.shape.group)
-
-    def extra_slot(self, operand: Operand) -> Slot:
-        """Return the slot of an epilogue operand."""
-        wide = has_lane(operand, self.tile.roles.column)
-        return Slot(self.tile.phase.units.reader, self.vector, self.width if wide else 1, operand.dtype)
-
-    def out_slot(self, value: str) -> Slot:
-        """Return the slot of a result."""
-        found = next(o for o in self.tile.phase.shape.outputs if o.value == value)
-        return Slot(self.vector, self.writer, 1 if value in self.peaks else self.width, found.dtype)
-
-    def resident(self) -> list[Operand]:
-        """Epilogue operands equal for all rows."""
-        row = self.tile.roles.row
-        return [o for o in self.tile.extras if not row or not o.surface.stride(row)]
-
-    def streamed(self) -> list[Operand]:
-        """Epilogue operands received once a row."""
-        kept = self.resident()
-        return [o for o in self.tile.extras if o not in kept]
-
-    def once(self) -> list[Message]:
-        """Messages before the row loop."""
-        roles, block = self.tile.roles, self.block
-        fixed = {roles.depth: block.at, roles.column: self.column}
-        sizes = {roles.depth: block.extent, roles.column: self.width}
-        order = (roles.depth, roles.column)
-        found = [Message(self.weight_slot, self.tile.weights, sizes, fixed, order=order)]
-        return found + [self._extra(o, None) for o in (self.resident() if block.is_last else [])]
-
-    def each_row(self) -> list[Message]:
-        """Messages of one row, in the order of the receiving units."""
-        roles, block = self.tile.roles, self.block
-        fixed = {roles.depth: block.at}
-        found = [
-            Message(
-                self.row_slot, self.tile.rows, {roles.depth: block.extent}, fixed, (roles.row, block.first)
-            )
-        ]
-        if not block.is_first:
-            found.append(
-                Message(self.sum_slot, self.sums(), {"n": self.width}, {"n": self.column}, ("m", block.first))
-            )
-        for memory in self.tile.complete:
-            sums, at = self._sums(memory), {"n": self.column}
-            found.append(Message(self.complete, sums, {"n": self.width}, at, ("m", block.first)))
-        return found + [
-            self._extra(o, (roles.row, Index(0))) for o in (self.streamed() if block.is_last else [])
-        ]
-
-    def _extra(self, operand: Operand, row: tuple[str, Index] | None) -> Message:
-        column = self.tile.roles.column
-        slot = self.extra_slot(operand)
-        return Message(slot, self.tile.extras[operand], {column: slot.count}, {column: self.column}, row)
-
-    def sums(self) -> Buffered:
-        """Return the partial sums as a buffer of rows and columns."""
-        assert self.tile.psum is not None
-        return self._sums(self.tile.psum)
-
-    def _sums(self, memory: SSAValue) -> Buffered:
-        return Buffered(memory, ("m", "n"), (Index(0), Index(0)))
-
-    def slots(self) -> list[Slot]:
-        """Return every slot of the block."""
-        found = [m.slot for m in (*self.once(), *self.each_row())]
-        if self.is_matrix:
-            found.append(self.between)
-        if self.block.is_last:
-            return [*found, *(self.out_slot(v) for v in self.tile.outs)]
-        return [*found, self.back]
-
-
 def _pipeline(tile: Blocks, block: Block, column: Index, width: int, found: Rows) -> None:
     emit = tile.phase.emit
-    work = _Plumbing(tile, block, column, width)
+    work = Plumbing(tile, block, column, width)
     once, each = work.once(), work.each_row()
     guest = found.guest
     slots = [*work.slots(), *(guest.slots if guest is not None else ())]
@@ -263,11 +150,14 @@ def _read(
     ahead = [m for m in mine if m.slot.target != phase.units.vector]
     behind = sending([m for m in mine if m not in ahead])
     lead = found.guest.plan.lead if ahead else 0
-    read = lambda guest, at, section: guest.read(pipe, at, section)  # noqa: E731
+
+    def read(guest: Guest, at: At, section: int) -> None:
+        guest.read(pipe, at, section)
+
     walk(emit, found, sending(ahead), read, "last", lead=lead, behind=behind)
 
 
-def _write(emit: Emitter, pipe: Pipeline, work: _Plumbing, row: Index) -> None:
+def _write(emit: Emitter, pipe: Pipeline, work: Plumbing, row: Index) -> None:
     roles = work.tile.roles
     if not work.block.is_last:
         at = {"m": work.block.first + row, "n": work.column}
@@ -276,13 +166,15 @@ def _write(emit: Emitter, pipe: Pipeline, work: _Plumbing, row: Index) -> None:
     for value, target in work.tile.outs.items():
         slot = work.out_slot(value)
         at = {roles.row: row, roles.column: work.column}
+        first = work.tile.origin.get(roles.column, Index(0)) + work.column
+        places = [target]
         if value in work.peaks:
-            first = work.tile.origin.get(roles.column, Index(0)) + work.column
-            target = target.moved(first // GRAIN)
-        emit.transfer((pipe.slot(slot), slot.count), target.box(at, {roles.column: work.width}))
+            places = [target.moved(first // GRAIN + k) for k in range(work.copies(value))]
+        for place in places:
+            emit.transfer((pipe.slot(slot), slot.count), place.box(at, {roles.column: work.width}))
 
 
-def _product(emit: Emitter, pipe: Pipeline, work: _Plumbing, weights: SSAValue) -> SSAValue:
+def _product(emit: Emitter, pipe: Pipeline, work: Plumbing, weights: SSAValue) -> SSAValue:
     """Append one row's contraction; returns tensor<1 x width>."""
     row = rows.receive(emit, pipe, work.row_slot, (1, work.block.extent))
     sums = work.tile.sums
@@ -296,12 +188,12 @@ def _product(emit: Emitter, pipe: Pipeline, work: _Plumbing, weights: SSAValue) 
     return bodies.matmul(emit, row, weights, start)
 
 
-def _matrix(emit: Emitter, pipe: Pipeline, work: _Plumbing, found: Rows) -> None:
+def _matrix(emit: Emitter, pipe: Pipeline, work: Plumbing, found: Rows) -> None:
     weights = rows.receive(emit, pipe, work.weight_slot, (work.block.extent, work.width))
     walk(emit, found, lambda row: rows.send(emit, pipe, work.between, _product(emit, pipe, work, weights)))
 
 
-def _vector(emit: Emitter, pipe: Pipeline, work: _Plumbing, found: Rows) -> None:
+def _vector(emit: Emitter, pipe: Pipeline, work: Plumbing, found: Rows) -> None:
     """The vector unit: partial sums pass through, the last chunk's rows run through the epilogue."""
     weights = None
     if not work.is_matrix:
@@ -323,7 +215,7 @@ def _vector(emit: Emitter, pipe: Pipeline, work: _Plumbing, found: Rows) -> None
     walk(emit, found, product, lambda guest, at, section: guest.compute(pipe, at, section), is_flat=True)
 
 
-def _flat(emit: Emitter, value: SSAValue, work: _Plumbing) -> SSAValue:
+def _flat(emit: Emitter, value: SSAValue, work: Plumbing) -> SSAValue:
     """The row of a product as a tensor of one dim."""
     groups = builtin.ArrayAttr([builtin.ArrayAttr([builtin.IntegerAttr(k, builtin.i64) for k in range(2)])])
     kind = mlir.tensor((work.width,), work.tile.sums)
@@ -336,7 +228,7 @@ def _flat(emit: Emitter, value: SSAValue, work: _Plumbing) -> SSAValue:
 def _epilogue(
     emit: Emitter,
     pipe: Pipeline,
-    work: _Plumbing,
+    work: Plumbing,
     sums: SSAValue,
     known: Mapping[Operand, SSAValue],
     at: Index,
@@ -357,10 +249,11 @@ def _epilogue(
         row.values[computes[number].outs[0].value] = _result(emit, work, value, row, number)
     row.run((), range(1 + len(others), len(computes)), lambda o: row.received[o])
     for value in work.tile.outs:
-        rows.send(emit, pipe, work.out_slot(value), row.values[value])
+        for _ in range(work.copies(value)):
+            rows.send(emit, pipe, work.out_slot(value), row.values[value])
 
 
-def _result(emit: Emitter, work: _Plumbing, sums: SSAValue, row: rows.Row, number: int) -> SSAValue:
+def _result(emit: Emitter, work: Plumbing, sums: SSAValue, row: rows.Row, number: int) -> SSAValue:
     """The own result of product `number`: the initial value added, rounded to its type."""
     compute = work.tile.phase.shape.group.computes[number]
     wide, own = work.tile.sums, result_dtype(compute)

@@ -121,8 +121,7 @@ class _Pass:
             return halves
         rows = next(d.extent for d in compute.dims if d.kind == "parallel")
         if rows not in self.peaks:
-            self.peaks[rows], fill = new_peaks(rows, self.columns, compute.outs[0], self.names)
-            self.items.insert(0, fill)
+            self.peaks[rows] = new_peaks(rows, self.columns, compute.outs[0], self.names)
         product, front = peaked(halves.product, halves.front, compute, self.peaks[rows])
         return replace(halves, product=product, front=tuple(front))
 

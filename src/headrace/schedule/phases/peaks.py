@@ -15,16 +15,15 @@ from headrace.schedule.phases.fuse import Group, alone
 from headrace.schedule.phases.names import Names
 
 GRAIN = 64
-"""Columns of a block with one maximum: blocks of products are as wide, or so many times as wide."""
+"""Columns come in multiples of this, what a matrix unit or a vector takes at once, and have one maximum."""
 
 
 @dataclass(frozen=True)
 class Peaks:
-    """The maxima of blocks: the `value` that holds them, a row of them for each row of a strip."""
+    """The maxima of blocks: the `value` that holds them, a row of them for each of the `rows` of a strip."""
 
     value: str
     rows: int
-    blocks: int
 
 
 def largest(product: Group, front: Sequence[Group]) -> Compute | None:
@@ -66,19 +65,15 @@ def peaks_of(group: Group) -> frozenset[str]:
     return frozenset(o.value for c in reducing for o in c.outs)
 
 
-def new_peaks(rows: int, columns: int, out: Out, names: Names) -> tuple[Peaks, Group]:
-    """Return a place for the maxima of `rows` rows of at most so many columns, and the phase that fills it:
-    entries no product writes, of blocks more than `GRAIN` wide, are less than any other.
+def new_peaks(rows: int, columns: int, out: Out, names: Names) -> Peaks:
+    """Return a place for the maxima of `rows` rows of at most so many columns, whose value is like that of
+    `out`. A product writes it for every grain of its columns, however wide its blocks are: what a product of
+    other rows left there is never read.
     """
-    blocks = columns // GRAIN
-    like = names.values[out.value]
-    made = names.fresh("peaks", replace(like, shape=(rows, blocks)))
+    made = names.fresh("peaks", replace(names.values[out.value], shape=(rows, columns // GRAIN)))
     names.computed.add(made.name)
     names.stripped.add(made.name)
-    dims = (Dim(f"{made.name}.row", rows, "parallel"), Dim(f"{made.name}.block", blocks, "parallel"))
-    body = (Scalar("const", (), like.dtype, -inf),)
-    fill = Compute(dims, (), (Out(made.name, tuple(Axis(d.name) for d in dims), 0),), body, source="peaks")
-    return Peaks(made.name, rows, blocks), alone(fill, "vector")
+    return Peaks(made.name, rows)
 
 
 def peaked(

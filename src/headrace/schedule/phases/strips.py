@@ -28,11 +28,9 @@ from headrace.schedule.phases.keyblocks import in_blocks
 from headrace.schedule.phases.linear import add
 from headrace.schedule.phases.names import Names
 from headrace.schedule.phases.part import as_it_lies, as_taken, kept_copy, part_of
+from headrace.schedule.phases.peaks import GRAIN
 from headrace.schedule.phases.statements import Block, without_unit_dims
 from headrace.schedule.phases.triangle import Triangle
-
-GRAIN = 64
-"""Columns come in multiples of this: what a matrix unit or a vector takes at once."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from headrace.numbers.dtypes import itemsize
 from headrace.schedule.graph import CoreClass
 from headrace.schedule.phases.cuts import extent
 from headrace.schedule.phases.outline import Outline
-from headrace.schedule.phases.strips import GRAIN, Strips
+from headrace.schedule.phases.peaks import GRAIN
+from headrace.schedule.phases.strips import Strips
 from headrace.schedule.search.pricing import rates
 
 ROWS = (128, 64, 32, 16, 8)
