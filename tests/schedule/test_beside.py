@@ -75,6 +75,12 @@ def test_a_single_product_left_behind_the_rows_of_a_block_needs_no_signal(monkey
     assert timed_cycles(program) >= program.bound.cycles  # HeadraceError if the units wait for each other
 
 
+@pytest.mark.parametrize("length", [390, 512])
+def test_partial_sums_may_be_longer_than_their_queue(length):
+    text = attention(1, length, 16)
+    check(text, program=compile_kernel(Kernel(text), device("tiny"), Options()))
+
+
 def test_without_double_buffering_a_strip_ends_before_the_next_begins():
     found = compile_kernel(Kernel(TEXT), compiled(TEXT, SIZE).device, Options(without=("double-buffering",)))
     assert strips(found)[0]["ahead"] == 0 and not pairs(found)

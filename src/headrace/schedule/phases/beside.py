@@ -189,9 +189,11 @@ def _shares(rows: int, blocks: int) -> tuple[int, ...]:
 
 
 def _queue(host: PhasePlan, products: Shape, found: Roles, device: Device) -> int:
-    """For how many products there is room on the way to the matrix unit for their partial sums."""
+    """For how many products there is room on the way to the matrix unit for their partial sums: one at least,
+    which passes piece by piece.
+    """
     kinds = units(device)
     link = device.find_link(kinds.feeds.partial_sums.kind, host.unit) if kinds.feeds is not None else None
     size = min(host.blocks["columns"], products.extents[found.column]) * itemsize("f32")
     room = link.capacity_bytes if link is not None else None
-    return products.extents[found.row] if room is None else room // size
+    return products.extents[found.row] if room is None else max(1, room // size)
