@@ -4,7 +4,7 @@ phases.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -141,19 +141,19 @@ def _layout(part: CoreClass, chosen: ClassPlan, device: Device, fusing: bool, co
 def check(layout: Layout, chosen: ClassPlan, device: Device) -> list[Diagnostic]:
     """Return what is wrong with the phases of a plan, edited by hand or made for another device."""
     found: list[Diagnostic] = []
-    for group, phase in zip(flat_groups(layout.outline.items), chosen.phases, strict=True):
-        made = shape(group, layout.outline, layout.homes)
+    shapes = [shape(group, layout.outline, layout.homes) for group in flat_groups(layout.outline.items)]
+    for made, phase in zip(shapes, chosen.phases, strict=True):
         wrong = [*_wrong(phase, made, device), *_joined(phase, made, len(chosen.cores), device)]
         found += [Diagnostic(f"phase {phase.name}: {m}", op="plan", hint=hint) for m, hint in wrong]
-    return found or _alone(layout, chosen, device)
+    return found or _alone(layout, shapes, chosen, device)
 
 
-def _alone(layout: Layout, chosen: ClassPlan, device: Device) -> list[Diagnostic]:
+def _alone(layout: Layout, shapes: Sequence[Shape], chosen: ClassPlan, device: Device) -> list[Diagnostic]:
     """What is wrong with phases that are to run beside the one after them."""
     possible = set()
-    for number, pair in followed(layout.outline.items).items():
+    for number in followed(layout.outline.items):
         guest, host = chosen.phases[number : number + 2]
-        rows, products = (shape(group, layout.outline, layout.homes) for group in pair)
+        rows, products = shapes[number : number + 2]
         if beside(host, products, guest, rows, device) is not None:
             possible.add((host.name, guest.name))
     hint = "only the vector phase right before, in the scratchpad and independent; or leave it empty"

@@ -31,6 +31,8 @@ def smallest(value: Number) -> int:
 
 def add_numbers(one: Number, other: Number) -> Number:
     """Return the sum on every core."""
+    if one == 0 or other == 0:
+        return other if one == 0 else one
     return _zip(one, other, lambda a, b: a + b)
 
 

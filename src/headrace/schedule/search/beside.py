@@ -13,26 +13,25 @@ from headrace.numbers.dtypes import itemsize
 from headrace.schedule.phases.beside import Beside, beside
 from headrace.schedule.phases.contraction import Roles, by_block, roles
 from headrace.schedule.phases.decided import Spans
-from headrace.schedule.phases.items import flat_groups, followed
+from headrace.schedule.phases.items import followed
 from headrace.schedule.phases.outline import Outline
 from headrace.schedule.phases.passes import compute_ops, has_lane, step_of
-from headrace.schedule.phases.shape import Homes, Shape, shape
+from headrace.schedule.phases.shape import Shape
 from headrace.schedule.plan import PhasePlan
 from headrace.schedule.units import units
 
 
 def with_beside(
-    made: Outline, homes: Homes, phases: Sequence[PhasePlan], results: int, device: Device
+    made: Outline, shapes: Sequence[Shape], phases: Sequence[PhasePlan], results: int, device: Device
 ) -> list[PhasePlan]:
-    """Return the plans of the phases of a class, those of contractions with the phase beside them and with
-    `results` copies of what they store.
+    """Return the plans of the phases of a class of these shapes, those of contractions with the phase beside
+    them and with `results` copies of what they store.
     """
-    pairs = zip(phases, flat_groups(made.items), strict=True)
-    found = [_rotating(plan, shape(group, made, homes), results, device) for plan, group in pairs]
-    for number, (guest, host) in followed(made.items).items():
+    pairs = zip(phases, shapes, strict=True)
+    found = [_rotating(plan, one, results, device) for plan, one in pairs]
+    for number in followed(made.items):
         one, other = found[number : number + 2]
-        products = shape(host, made, homes)
-        rows = shape(guest, made, homes)
+        rows, products = shapes[number : number + 2]
         if other.kind == "contract":
             other = _in_alike_blocks(other, products, one, rows, device)
         plan = beside(other, products, one, rows, device)
@@ -41,7 +40,7 @@ def with_beside(
             found[number + 1] = _joint(other, products, one, plan, cycles, made.ranges, device)
     last = found[-1]
     if last.kind == "contract" and not last.beside and last.runs == 1:
-        found[-1] = _in_stages(last, shape(flat_groups(made.items)[-1], made, homes))
+        found[-1] = _in_stages(last, shapes[-1])
     return found
 
 

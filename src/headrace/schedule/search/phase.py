@@ -8,10 +8,8 @@ from math import ceil, prod
 from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic
 from headrace.schedule.buffers import ScratchpadFull
-from headrace.schedule.graph import CoreClass
 from headrace.schedule.phases.fuse import Group
-from headrace.schedule.phases.outline import Outline
-from headrace.schedule.phases.shape import Homes, Shape, shape
+from headrace.schedule.phases.shape import Shape
 from headrace.schedule.plan import Alternative, PhasePlan
 from headrace.schedule.search.memo import carried_over, signature
 from headrace.schedule.search.strategies import least_plans, plans
@@ -39,30 +37,20 @@ class Tally:
         self.runners_up += other.runners_up
 
 
-def phase_plan(
-    name: str,
-    group: Group,
-    made: Outline,
-    homes: Homes,
-    part: CoreClass,
-    device: Device,
-    limits: Limits,
-    tally: Tally,
-) -> PhasePlan:
+def phase_plan(name: str, ours: Shape, cores: int, device: Device, limits: Limits, tally: Tally) -> PhasePlan:
     """The cheapest candidate of a phase; the best of the others are kept as alternatives."""
-    ours = shape(group, made, homes)
-    mark = (signature(ours, len(part.cores)), limits)
+    mark = (signature(ours, cores), limits)
     if mark in tally.known:
         plan, source = tally.known[mark]
         return carried_over(plan, source, ours, name)
     order = _work if limits.is_repeated else _cycles
-    tried = list(plans(name, ours, device, len(part.cores), limits))
+    tried = list(plans(name, ours, device, cores, limits))
     found = sorted((p for p in tried if p is not None), key=order)
     if not found:
-        tried += least_plans(name, ours, device, len(part.cores), limits)
+        tried += least_plans(name, ours, device, cores, limits)
         found = sorted((p for p in tried if p is not None), key=order)
     if not found:
-        raise ScratchpadFull(_too_large(group, limits))
+        raise ScratchpadFull(_too_large(ours.group, limits))
     tally.seen += len(tried)
     tally.pruned += len(tried) - len(found)
     tally.runners_up += found[1:4]

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Protocol
 
 from headrace.arch.cost import Work, bound
@@ -186,13 +187,16 @@ def _stripped(
     """The best plan of a class in strips, all values between phases in the scratchpad; None if none fits."""
     found: list[ClassPlan] = []
     has_loops = _has_loops(part)
+    outlined = cache(lambda strips: class_outline(part, device, True, strips, has_loops))
+    place = 0
     for lists in choices(part, without):
         for several in lists:
             best = _best(found)
-            for strips in _fitting(part, several, has_loops, device, room):
-                if strips.ahead and not strips.late and best is not None and best.strips["ahead"]:
-                    break  # at once what is better late
-                plan = _in_strips(part, strips, has_loops, device, without, tally, room)
+            if several and several[0].ahead and not several[0].late and best and best.strips["ahead"]:
+                continue  # at once what is better late
+            place = _first_fitting(several, outlined, place, room)
+            for strips in several[place:]:
+                plan = _in_strips(part, strips, outlined(strips), device, without, tally, room)
                 if plan is not None:
                     found.append(plan)
                     break
@@ -211,32 +215,37 @@ def _best(found: Sequence[ClassPlan]) -> ClassPlan | None:
     return best
 
 
-def _fitting(
-    part: CoreClass, several: Sequence[Strips], has_loops: bool, device: Device, room: int
-) -> Sequence[Strips]:
-    """Those of several strips, the most rows first, whose values between phases leave room for phases."""
+def _first_fitting(
+    several: Sequence[Strips], outlined: Callable[[Strips], Outline], guess: int, room: int
+) -> int:
+    """The number of the first of several strips, the most rows first, whose values between phases leave room
+    for phases; looked for around a guess.
+    """
 
     def is_fitting(strips: Strips) -> bool:
-        made = class_outline(part, device, True, strips, has_loops)
+        made = outlined(strips)
         return max(live_bytes(made, dict.fromkeys(made.homes, "lx"), strips.block > 0)) < room
 
-    return several[bisect_left(several, True, key=is_fitting) :]
+    low, high = 0, len(several)
+    if guess < high and is_fitting(several[guess]):
+        high = guess
+        low = guess if guess and not is_fitting(several[guess - 1]) else 0
+    return bisect_left(several, True, low, high, key=is_fitting)
 
 
 def _in_strips(
     part: CoreClass,
     strips: Strips,
-    has_loops: bool,
+    made: Outline,
     device: Device,
     without: frozenset[str],
     tally: Tally,
     room: int,
 ) -> ClassPlan | None:
-    """The plan of a class in such strips; None if they do not fit."""
-    made = class_outline(part, device, True, strips, has_loops)
+    """The plan of a class whose outline is cut in such strips; None if they do not fit."""
     with suppress(ScratchpadFull):
         plan = _planned(part, made, dict.fromkeys(made.homes, "lx"), device, without, tally, room, strips)
-        return replace(plan, is_holding=has_loops)
+        return replace(plan, is_holding=_has_loops(part))
     return None
 
 
@@ -253,7 +262,8 @@ def _planned(
     """The plan of a class with values between phases at the given places."""
     trial = Tally(known=tally.known)
     homes = {v: home(made.names.values[v], kinds[v]) for v in made.homes}
-    used = [sum(_bytes(made, v) for v in kinds if kinds[v] == "lx")] * len(flat_groups(made.items))
+    shapes = [shape(group, made, homes) for group in flat_groups(made.items)]
+    used = [sum(_bytes(made, v) for v in kinds if kinds[v] == "lx")] * len(shapes)
     if strips is not None:
         used = live_bytes(made, kinds, strips.block > 0)
     limits = Limits(
@@ -267,7 +277,8 @@ def _planned(
     apart = [id(group) for group in _groups_run_unevenly(made.items)]
     phases = []
     runs = runs_of(made.items)
-    for number, group in enumerate(flat_groups(made.items)):
+    for number, ours in enumerate(shapes):
+        group = ours.group
         is_repeated = strips is not None and (runs[number] > 1 or (strips.ahead and _is_strip(group, made)))
         allowed = replace(limits, lx_bytes=room - used[number], is_repeated=is_repeated)
         if strips is not None and strips.late:  # what waits leaves no gaps either
@@ -278,20 +289,19 @@ def _planned(
             allowed = replace(allowed, pacing=False)
         if len(used) == 1 and group.kind == "contract" and room == rooms(device)[0]:
             allowed = replace(allowed, lx_bytes=allowed.lx_bytes + spare_bytes(device))
-        phase = phase_plan(f"p{number}", group, made, homes, part, device, allowed, trial)
+        phase = phase_plan(f"p{number}", ours, len(part.cores), device, allowed, trial)
         phases.append(replace(phase, runs=runs[number]))
     tally.add(trial)
     if strips is not None and strips.ahead:
         # those of a strip in blocks have left long before those of the next one come
-        phases = with_beside(made, homes, phases, 1 if strips.block else 2, device)
+        phases = with_beside(made, shapes, phases, 1 if strips.block else 2, device)
     chosen = {} if strips is None else {key: int(value) for key, value in asdict(strips).items()}
     total = 0.0
     if strips is not None:
-        rows = [shape(group, made, homes) for group in flat_groups(made.items)]
         before = {number + 1: pair[0].produced for number, pair in followed(made.items).items()}
-        pairs = enumerate(zip(phases, rows, strict=True))
+        pairs = enumerate(zip(phases, shapes, strict=True))
         idle = [waits(plan, one, before.get(number, ()), device) for number, (plan, one) in pairs]
-        sent = [stored_bytes(one) * len(part.cores) for one in rows]
+        sent = [stored_bytes(one) * len(part.cores) for one in shapes]
         total = strip_cycles(made.items, phases, idle, sent, strips.ahead, device)
     return ClassPlan(part.cores, tuple(phases), kinds, chosen, round(total, 1))
 
