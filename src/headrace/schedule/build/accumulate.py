@@ -164,7 +164,9 @@ class Tile:
                 with pipe.stage(self.unit), self.each_point(share, "parallel_loop"):
                     for a, slot in zip(column.accumulators, slots, strict=True):
                         number = bodies.neutral(a.out.combiner or "", a.dtype)
-                        rows.send(self.emit, pipe, slot, bodies.filled(self.emit, number, self.step, a.dtype))
+                        rows.send(
+                            self.emit, pipe, slot, bodies.filled(self.emit, number, (self.step,), a.dtype)
+                        )
                 with pipe.stage(self.writer), self.each_point(share, "parallel_loop") as at:
                     for slot, buffer in zip(slots, sums, strict=True):
                         box = buffer.box({**at, "part": part}, {self.lane: self.step})
@@ -263,7 +265,7 @@ class Tile:
 
     def _start(self, accumulator: Accumulator) -> SSAValue:
         number = bodies.neutral(accumulator.out.combiner or "", accumulator.dtype)
-        return bodies.filled(self.emit, number, self.step, accumulator.dtype)
+        return bodies.filled(self.emit, number, (self.step,), accumulator.dtype)
 
     def _coordinates(self, number: Index, chosen: tuple[str, Index, Index]) -> dict[str, Index]:
         """The tile coordinates of row `number` of the flattened rows; only "index" entries read them."""

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from xdsl.dialects import builtin
 from xdsl.ir import SSAValue
 
-from headrace.numbers.dtypes import is_float
 from headrace.schedule.build import bodies, mlir, rows
 from headrace.schedule.build.beside import Guest, Rows, walk
 from headrace.schedule.build.emitter import Emitter, Pipeline
@@ -180,9 +178,7 @@ def _product(emit: Emitter, pipe: Pipeline, work: Plumbing, weights: SSAValue) -
     sums = work.tile.sums
     shape = (1, work.width)
     if work.block.is_first:
-        empty = emit.add(mlir.op("tensor.empty")([], mlir.tensor(shape, sums)))
-        zero = bodies.constant(emit, 0.0 if is_float(sums) else 0, sums)
-        start = emit.add(mlir.op("linalg.fill")([zero], [empty], [empty.type]))
+        start = bodies.filled(emit, 0, shape, sums)
     else:
         start = rows.receive(emit, pipe, work.sum_slot, shape)
     return bodies.matmul(emit, row, weights, start)
@@ -217,12 +213,8 @@ def _vector(emit: Emitter, pipe: Pipeline, work: Plumbing, found: Rows) -> None:
 
 def _flat(emit: Emitter, value: SSAValue, work: Plumbing) -> SSAValue:
     """The row of a product as a tensor of one dim."""
-    groups = builtin.ArrayAttr([builtin.ArrayAttr([builtin.IntegerAttr(k, builtin.i64) for k in range(2)])])
     kind = mlir.tensor((work.width,), work.tile.sums)
-    made = mlir.op("tensor.collapse_shape").build(
-        operands=[value], properties={"reassociation": groups}, result_types=[kind]
-    )
-    return emit.add(made)
+    return emit.add(mlir.make("tensor.collapse_shape", [value], [kind], mlir.one_group(2)))
 
 
 def _epilogue(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from xdsl.dialects import builtin
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, SSAValue
 
 from headrace.numbers.dtypes import is_float, itemsize
 from headrace.schedule.build import mlir
@@ -35,6 +36,7 @@ _FLOAT_PREDICATES = (
     "true",
 )
 _INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_FIRST_DIM = {"dim": builtin.IntegerAttr(0, builtin.i64)}
 
 Coordinate = Callable[[Scalar], tuple[SSAValue | None, bool]]
 """The coordinate an "index" entry stands for: (index value or None, whether the lane number is added)."""
@@ -49,7 +51,7 @@ def constant(emit: Emitter, value: float | int, dtype: str) -> SSAValue:
         attr = builtin.FloatAttr(float(value), kind)
     else:
         attr = builtin.IntegerAttr(_wrapped(int(value), kind.width.data), kind)
-    return emit.add(mlir.op("arith.constant")(attr))
+    return emit.add(mlir.make("arith.constant", (), (kind,), {"value": attr}))
 
 
 def _wrapped(value: int, width: int) -> int:
@@ -63,8 +65,7 @@ def apply(emit: Emitter, name: str, args: Sequence[SSAValue], dtype: str, attr: 
         properties["predicate"] = builtin.IntegerAttr(_FLOAT_PREDICATES.index(str(attr)), 64)
     elif name == "arith.cmpi":
         properties["predicate"] = builtin.IntegerAttr(_INTEGER_PREDICATES.index(str(attr)), 64)
-    made = mlir.op(name).build(operands=list(args), result_types=[mlir.element(dtype)], properties=properties)
-    return emit.add(made)
+    return emit.add(mlir.make(name, args, (mlir.element(dtype),), properties))
 
 
 def evaluate(
@@ -88,8 +89,8 @@ def evaluate(
         match entry.op:
             case "arith.cmpi" if (lane := compared[position]) is not None:
                 first, other = places[lane][0], found[entry.args[1 - entry.args.index(lane)]]
-                moved = emit.add(mlir.op("arith.subi")(other, first))
-                number = emit.add(mlir.op("linalg.index")(0))
+                moved = apply(emit, "arith.subi", [other, first], "index")
+                number = _lane(emit)
                 pair = [number if a == lane else moved for a in entry.args]
                 found.append(apply(emit, entry.op, pair, entry.dtype, entry.attr))
             case "in":
@@ -121,15 +122,20 @@ def _compared_lane(
 
 def _coordinate(emit: Emitter, entry: Scalar, value: SSAValue | None, is_lane: bool) -> SSAValue:
     if is_lane:
-        lane = emit.add(mlir.op("linalg.index")(0))
-        value = lane if value is None else emit.add(mlir.op("arith.addi")(lane, value))
+        lane = _lane(emit)
+        value = lane if value is None else apply(emit, "arith.addi", [lane, value], "index")
     assert value is not None
     if entry.dtype == "index":
         return value
     if is_float(entry.dtype):
-        whole = emit.add(mlir.op("arith.index_cast")(value, builtin.i32))
+        whole = apply(emit, "arith.index_cast", [value], "i32")
         return apply(emit, "arith.sitofp", [whole], entry.dtype)
-    return emit.add(mlir.op("arith.index_cast")(value, mlir.element(entry.dtype)))
+    return apply(emit, "arith.index_cast", [value], entry.dtype)
+
+
+def _lane(emit: Emitter) -> SSAValue:
+    """Append the number of the lane."""
+    return emit.add(mlir.make("linalg.index", (), (INDEX,), _FIRST_DIM))
 
 
 def generic(
@@ -143,34 +149,45 @@ def generic(
     `results` are (elements, type); `fill` appends the body and returns what it yields.
     """
     length = max(n for n, _ in results)
-    kinds = [(n,) for n, _ in results]
-    empties = [
-        emit.add(mlir.op("tensor.empty")([], mlir.tensor(k, d)))
-        for k, (_, d) in zip(kinds, results, strict=True)
-    ]
-    maps = [_map_of(v, length) for v in operands] + [identity_map()] * len(results)
+    kinds = [mlir.tensor((n,), dtype) for n, dtype in results]
+    empties = [_empty(emit, kind) for kind in kinds]
+    splats = tuple(_splat(v, length) for v in operands)
     scalars = [v.type.element_type for v in operands] + [mlir.element(d) for _, d in results]  # type: ignore[attr-defined]
     block = Block(arg_types=scalars)
     with emit.inside(block):
         yielded = fill(list(block.args[: len(operands)]))
-        block.add_op(mlir.op("linalg.yield")(*yielded))
-    made = mlir.op("linalg.generic")(
-        list(operands),
-        empties,
-        Region(block),
-        maps,
-        [IteratorTypeAttr(IteratorType.PARALLEL)],
-        [e.type for e in empties],
+        block.add_op(mlir.make("linalg.yield", yielded))
+    made = mlir.make(
+        "linalg.generic",
+        [*operands, *empties],
+        kinds,
+        _walked(splats, len(results)),
+        segments=(len(operands), len(empties)),
+        body=block,
     )
     emit.block.add_op(made)
     return list(made.results)
 
 
-def _map_of(value: SSAValue, length: int) -> Any:
+def _empty(emit: Emitter, kind: Any) -> SSAValue:
+    """Append a tensor whose elements do not matter."""
+    return emit.add(mlir.make("tensor.empty", (), (kind,)))
+
+
+def _splat(value: SSAValue, length: int) -> int | None:
+    """The rank of an operand that is equal for all lanes, None if it has one element a lane."""
     shape = value.type.get_shape()  # type: ignore[attr-defined]
-    if len(shape) == 0:
-        return splat_map(0)
-    return identity_map() if shape[0] == length else splat_map(1)
+    return None if shape and shape[0] == length else len(shape)
+
+
+@cache
+def _walked(splats: tuple[int | None, ...], results: int) -> Mapping[str, Any]:
+    """How a generic walks its operands and that many results."""
+    maps = [identity_map() if rank is None else splat_map(rank) for rank in splats]
+    return {
+        "indexing_maps": builtin.ArrayAttr([*maps, *[identity_map()] * results]),
+        "iterator_types": builtin.ArrayAttr([IteratorTypeAttr(IteratorType.PARALLEL)]),
+    }
 
 
 def neutral(combiner: str, dtype: str) -> float | int:
@@ -203,22 +220,13 @@ def combine(emit: Emitter, combiner: str, dtype: str, a: SSAValue, b: SSAValue) 
 
 def reduce_row(emit: Emitter, row: SSAValue, combiner: str, dtype: str, init: float | int) -> SSAValue:
     """Append the reduction of a row of `dtype` to a rank-0 tensor, starting from a number."""
-    empty = emit.add(mlir.op("tensor.empty")([], mlir.tensor((), dtype)))
-    start = constant(emit, init, dtype)
-    filled = emit.add(mlir.op("linalg.fill")([start], [empty], [empty.type]))
+    start = filled(emit, init, (), dtype)
     scalar = mlir.element(dtype)
     block = Block(arg_types=[scalar, scalar])
     with emit.inside(block):
-        block.add_op(mlir.op("linalg.yield")(combine(emit, combiner, dtype, block.args[0], block.args[1])))
-    dims = mlir.dense([0])
-    made = mlir.op("linalg.reduce").build(
-        operands=[[row], [filled]],
-        properties={"dimensions": dims},
-        result_types=[[filled.type]],
-        regions=[Region(block)],
-    )
-    emit.block.add_op(made)
-    return made.results[0]
+        block.add_op(mlir.make("linalg.yield", [combine(emit, combiner, dtype, *block.args)]))
+    dims = {"dimensions": mlir.dense([0])}
+    return emit.add(mlir.make("linalg.reduce", [row, start], [start.type], dims, body=block))
 
 
 def converted(emit: Emitter, value: SSAValue, source: str, target: str) -> SSAValue:
@@ -240,12 +248,9 @@ def matmul(emit: Emitter, row: SSAValue, weights: SSAValue, start: SSAValue) -> 
     with emit.inside(block):
         left, right = (converted(emit, block.args[k], names[k], names[2]) for k in (0, 1))
         product = apply(emit, "arith.mulf" if is_float(names[2]) else "arith.muli", [left, right], names[2])
-        block.add_op(mlir.op("linalg.yield")(combine(emit, "add", names[2], product, block.args[2])))
-    made = mlir.op("linalg.matmul").build(
-        operands=[[row, weights], [start]], result_types=[[start.type]], regions=[Region(block)]
-    )
-    emit.block.add_op(made)
-    return made.results[0]
+        block.add_op(mlir.make("linalg.yield", [combine(emit, "add", names[2], product, block.args[2])]))
+    operands = [row, weights, start]
+    return emit.add(mlir.make("linalg.matmul", operands, [start.type], segments=(2, 1), body=block))
 
 
 def dtype_name(kind: Any) -> str:
@@ -253,7 +258,10 @@ def dtype_name(kind: Any) -> str:
     return str(kind)
 
 
-def filled(emit: Emitter, number: float | int, elements: int, dtype: str) -> SSAValue:
-    """Append a row of equal numbers."""
-    empty = emit.add(mlir.op("tensor.empty")([], mlir.tensor((elements,), dtype)))
-    return emit.add(mlir.op("linalg.fill")([constant(emit, number, dtype)], [empty], [empty.type]))
+def filled(emit: Emitter, number: float | int, shape: tuple[int, ...], dtype: str) -> SSAValue:
+    """Append a tensor of equal numbers; the hidden region yields the number, as MLIR's does."""
+    empty = _empty(emit, mlir.tensor(shape, dtype))
+    start = constant(emit, number, dtype)
+    block = Block(arg_types=[start.type, start.type])
+    block.add_op(mlir.make("linalg.yield", [block.args[0]]))
+    return emit.add(mlir.make("linalg.fill", [start, empty], [empty.type], segments=(1, 1), body=block))

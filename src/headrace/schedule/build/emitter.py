@@ -11,14 +11,17 @@ from typing import Any
 
 from xdsl.dialects import builtin
 from xdsl.dialects.builtin import DYNAMIC_INDEX
-from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from headrace.ir import ktdf
 from headrace.schedule.build import mlir
 from headrace.schedule.build.indices import Index, of, subscripts
 
 INDEX = builtin.IndexType()
+TOKEN = ktdf.TokenType()
+_MARKS = ("parallel_loop", "reduction_loop")
+_LOOP_TYPES = {mark: {"loop_type": ktdf.LoopTypeAttr(ktdf.LoopKind(mark))} for mark in _MARKS}
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,6 @@ class Reduction:
 class Emitter:
     """Appends ops at an insertion point of one function."""
 
-    index_type = INDEX
-
     def __init__(self) -> None:
         self.head_constants, self.head, self.body = Block(), Block(), Block()
         self.block = self.body
@@ -98,10 +99,11 @@ class Emitter:
     def constant(self, value: int) -> SSAValue:
         """Return an index constant at the head of the function."""
         if value not in self._constants:
-            op = mlir.op("arith.constant")(builtin.IntegerAttr(value, INDEX))
-            op.result.name_hint = f"c{value}" if value >= 0 else f"m{-value}"
+            op = mlir.make("arith.constant", (), (INDEX,), {"value": builtin.IntegerAttr(value, INDEX)})
+            (made,) = op.results
+            made.name_hint = f"c{value}" if value >= 0 else f"m{-value}"
             self.head_constants.add_op(op)
-            self._constants[value] = op.result
+            self._constants[value] = made
         return self._constants[value]
 
     def value(self, index: Index, name: str = "") -> SSAValue:
@@ -111,7 +113,10 @@ class Emitter:
         if index.const == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
             return index.terms[0][0]
         operands, amap = subscripts([index])
-        return self.add(mlir.op("affine.apply")(operands, amap), name)
+        return self._apply(operands, amap, name)
+
+    def _apply(self, operands: list[SSAValue], amap: Any, name: str) -> SSAValue:
+        return self.add(mlir.make("affine.apply", operands, (INDEX,), {"map": amap}), name)
 
     def quotient(self, index: Index, divisor: int, name: str = "") -> Index:
         """Return index floordiv divisor."""
@@ -128,9 +133,7 @@ class Emitter:
             return index
         if not index.terms:
             return Index(fold(index.const))
-        operand = self.value(index)
-        amap = builtin.AffineMapAttr(AffineMap(1, 0, (expr,)))
-        return of(self.add(mlir.op("affine.apply")([operand], amap), name))
+        return of(self._apply([self.value(index)], mlir.affine_map(1, expr), name))
 
     @contextmanager
     def loop(self, count: int | Index, name: str, mark: str = "", start: int = 0) -> Iterator[Index]:
@@ -138,13 +141,12 @@ class Emitter:
         upper = self.constant(count) if isinstance(count, int) else self.value(count)
         block = Block(arg_types=[INDEX])
         block.args[0].name_hint = name
-        op = mlir.op("scf.for")(self.constant(start), upper, self.constant(1), [], block)
-        if mark:
-            op.attributes["loop_type"] = ktdf.LoopTypeAttr(ktdf.LoopKind(mark))
+        bounds = (self.constant(start), upper, self.constant(1))
+        op = mlir.make("scf.for", bounds, body=block, attributes=_LOOP_TYPES.get(mark))
         with self.inside(block):
             yield of(block.args[0])
-            block.add_op(mlir.op("scf.yield")())
-        self.add(op)
+            block.add_op(mlir.make("scf.yield"))
+        self.block.add_op(op)
 
     @contextmanager
     def reduction_loop(self, count: int | Index, inits: Sequence[SSAValue]) -> Iterator[Reduction]:
@@ -155,9 +157,10 @@ class Emitter:
         made = Reduction(of(block.args[0]), list(block.args[1:]), [], [])
         with self.inside(block):
             yield made
-            block.add_op(mlir.op("scf.yield")(*made.yielded))
-        op = mlir.op("scf.for")(self.constant(0), upper, self.constant(1), list(inits), block)
-        op.attributes["loop_type"] = ktdf.LoopTypeAttr(ktdf.LoopKind("reduction_loop"))
+            block.add_op(mlir.make("scf.yield", made.yielded))
+        operands = (self.constant(0), upper, self.constant(1), *inits)
+        kinds = [v.type for v in inits]
+        op = mlir.make("scf.for", operands, kinds, body=block, attributes=_LOOP_TYPES["reduction_loop"])
         self.block.add_op(op)
         made.results += list(op.results)
 
@@ -171,14 +174,10 @@ class Emitter:
         block.args[0].name_hint, block.args[1].name_hint = "i", "cl"
         with self.inside(block):
             yield of(block.args[1])
-            block.add_op(ktdf.ParallelYieldOp())
-        bounds = [[self.constant(v)] for v in (0, count, 1)]
+            block.add_op(mlir.make("ktdf.parallel_yield"))
+        bounds = [self.constant(v) for v in (0, count, 1)]
         number = builtin.IntegerAttr(count, builtin.i64)
-        self.add(
-            ktdf.ParallelOp.build(
-                operands=bounds, properties={"num_instances": number}, regions=[Region(block)]
-            )
-        )
+        self.block.add_op(mlir.make("ktdf.parallel", bounds, (), {"num_instances": number}, body=block))
 
     @contextmanager
     def pipeline(self, slots: Sequence[Slot] = (), copies: int = 1) -> Iterator[Pipeline]:
@@ -189,32 +188,37 @@ class Emitter:
             yield pipeline
             pipeline.close()
         properties = {"modulo": builtin.IntegerAttr(copies, builtin.i64)} if copies > 1 else {}
-        self.add(ktdf.PipelineOp.build(properties=properties, regions=[Region(block)]))
+        self.block.add_op(mlir.make("ktdf.pipeline", (), (), properties, body=block))
 
     def alloc(self, shape: Sequence[int], dtype: str, name: str) -> SSAValue:
         """Return a new scratchpad buffer."""
-        op = mlir.op("memref.alloc")([], [], mlir.buffer(tuple(shape), dtype))
-        op.memref.name_hint = name
-        return self.add(op)
+        op = mlir.make("memref.alloc", (), (mlir.buffer(tuple(shape), dtype),), segments=(0, 0))
+        return self.add(op, name)
 
     def transfer(
         self, source: Box | tuple[SSAValue, int], target: Box | tuple[SSAValue, int], **attributes: Any
     ) -> None:
         """Append a data_transfer between boxes and slots (a slot with its element count)."""
-        operands: list[Any] = []
+        operands: list[SSAValue] = []
+        segments: tuple[int, ...] = ()
         properties: dict[str, Any] = {}
         for side, end in (("source", source), ("dest", target)):
             if isinstance(end, Box):
                 indices, amap = subscripts(end.corner)
-                operands += [[end.memory], indices, []]
+                operands += [end.memory, *indices]
+                segments += (1, len(indices), 0)
                 properties[f"{side}_map"] = amap
                 properties[f"static_{side}_sizes"] = mlir.dense(end.sizes)
                 if end.order is not None and end.order != tuple(range(len(end.order))):
                     attributes["headrace.order"] = permutation(end.order)
             else:
-                operands += [[end[0]], [], []]
+                operands.append(end[0])
+                segments += (1, 0, 0)
                 properties[f"static_{side}_sizes"] = mlir.dense([end[1]])
-        self.add(ktdf.DataTransferOp.build(operands=operands, properties=properties, attributes=attributes))
+        made = mlir.make(
+            "ktdf.data_transfer", operands, (), properties, segments=segments, attributes=attributes
+        )
+        self.block.add_op(made)
 
     def subview(self, box: Box) -> SSAValue:
         """Return a box of a memref as a memref; the memref itself if the box is all of it."""
@@ -229,19 +233,19 @@ class Emitter:
         }
         dynamic = [self.value(i) for i in box.corner if i.terms]
         kind = mlir.subview(box.memory.type, tuple(box.sizes))
-        op = mlir.op("memref.subview").build(
-            operands=[box.memory, dynamic, [], []], properties=properties, result_types=[kind]
-        )
+        segments = (1, len(dynamic), 0, 0)
+        op = mlir.make("memref.subview", [box.memory, *dynamic], [kind], properties, segments=segments)
         return self.add(op)
 
     def indirect(self, template: str, index: SSAValue, table: SSAValue, tile: SSAValue) -> None:
         """Append a gather (table to tile) or a scatter (tile to table) along the first dim of the table."""
         first, last = (table, tile) if template.endswith("gather") else (tile, table)
-        op = ktdf.OpaqueOp.build(
-            operands=[[index, first], [last]],
+        op = mlir.make(
+            "ktdf.opaque",
+            [index, first, last],
             properties={"template_name": builtin.StringAttr(template)},
+            segments=(2, 1),
             attributes={"headrace.dim": builtin.IntegerAttr(0, builtin.i64)},
-            result_types=[[]],
         )
         self.block.add_op(op)
 
@@ -284,28 +288,27 @@ class Pipeline:
             made.name_hint = f"{slot.source}_{slot.target}".lower()
         found = results[len(self.slots) :]
         for k, (unit, block) in enumerate(self.stages):
-            depends = [found[k - 1 : k] if k else [], found[k : k + 1]]
+            before, after = found[k - 1 : k] if k else [], found[k : k + 1]
             units = builtin.ArrayAttr([builtin.StringAttr(unit)])
-            emit.add(
-                ktdf.StageOp.build(
-                    operands=depends, properties={"applicable_units": units}, regions=[Region(block)]
-                )
+            made = mlir.make(
+                "ktdf.stage",
+                [*before, *after],
+                properties={"applicable_units": units},
+                segments=(len(before), len(after)),
+                body=block,
             )
+            emit.block.add_op(made)
 
     def _private(self, tokens: int) -> list[SSAValue]:
         emit = self.emitter
         with emit.inside(self.private):
             made: list[SSAValue] = [
-                emit.add(
-                    ktdf.FifoAllocateOp.build(operands=[[]], result_types=[[t]], attributes=_ring(s.ring))
-                )
+                emit.add(mlir.make("ktdf.fifo.allocate", (), (t,), attributes=_ring(s.ring)))
                 for s, t in zip(self.slots, self._slot_types, strict=True)
             ]
-            made += [
-                emit.add(ktdf.CreateTokenOp.build(result_types=[ktdf.TokenType()])) for _ in range(tokens)
-            ]
-            self.private.add_op(ktdf.PrivateYieldOp.build(operands=[made]))
-        op = ktdf.PrivateOp.build(result_types=[[v.type for v in made]], regions=[Region(self.private)])
+            made += [emit.add(mlir.make("ktdf.create_token", (), (TOKEN,))) for _ in range(tokens)]
+            self.private.add_op(mlir.make("ktdf.private_yield", made))
+        op = mlir.make("ktdf.private", (), [v.type for v in made], body=self.private)
         self.block.add_op(op)
         return list(op.results)
 
@@ -320,15 +323,14 @@ def _ring(corelets: Sequence[Sequence[tuple[int, int]]]) -> dict[str, Any]:
 
 def permutation(order: Sequence[int]) -> Any:
     """Return the map that lists a box's dims from the slowest to the fastest walked."""
-    results = tuple(AffineDimExpr(k) for k in order)
-    return builtin.AffineMapAttr(AffineMap(len(order), 0, results))
+    return mlir.affine_map(len(order), *map(AffineDimExpr, order))
 
 
 def identity_map(rank: int = 1) -> Any:
     """Return the identity map."""
-    return builtin.AffineMapAttr(AffineMap.identity(rank))
+    return permutation(range(rank))
 
 
 def splat_map(results: int) -> Any:
     """Return (d0) -> (0, ...) with that many results."""
-    return builtin.AffineMapAttr(AffineMap(1, 0, (AffineConstantExpr(0),) * results))
+    return mlir.affine_map(1, *[AffineConstantExpr(0)] * results)

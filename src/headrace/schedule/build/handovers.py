@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr, i64
 
 from headrace.arch.device import Device
-from headrace.ir import ktdf
+from headrace.schedule.build import mlir
 from headrace.schedule.build.emitter import Emitter
 from headrace.schedule.graph import Handover
 from headrace.schedule.units import units
@@ -44,15 +44,15 @@ def pace(emit: Emitter, device: Device, cores: Collection[int]) -> None:
 
 
 def _signals(emit: Emitter, ends: tuple[str, str], label: str, pairs: Sequence[tuple[int, int]]) -> None:
-    op = ktdf.OpaqueOp.build(
-        operands=[[], []],
+    op = mlir.make(
+        "ktdf.opaque",
         properties={"template_name": StringAttr(TEMPLATE)},
+        segments=(0, 0),
         attributes={
             "headrace.from": StringAttr(ends[0]),
             "headrace.to": StringAttr(ends[1]),
             "headrace.label": StringAttr(label),
             "headrace.pairs": DenseArrayBase.from_list(i64, [core for pair in pairs for core in pair]),
         },
-        result_types=[[]],
     )
     emit.block.add_op(op)

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.ir.affine import AffineExpr
+
+from headrace.schedule.build import mlir
 
 
 @dataclass(frozen=True)
@@ -44,21 +46,27 @@ def of(value: SSAValue) -> Index:
 
 def subscripts(indices: Sequence[Index]) -> tuple[list[SSAValue], Any]:
     """Return the operands and the affine map attribute of a list of subscripts."""
-    operands: list[SSAValue] = []
-    positions: dict[SSAValue, int] = {}
-    results = []
+    operands: dict[SSAValue, int] = {}
+    rows = []
     for index in indices:
+        factors = [(operands.setdefault(value, len(operands)), factor) for value, factor in index.terms]
+        rows.append((index.const, tuple(factors)))
+    return [*operands], _subscript_map(len(operands), tuple(rows))
+
+
+@cache
+def _subscript_map(dims: int, rows: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]) -> Any:
+    """The map of subscripts, each a constant and factors of dims."""
+    results = []
+    for const, factors in rows:
         expr = None
-        for value, factor in index.terms:
-            if value not in positions:
-                positions[value] = len(operands)
-                operands.append(value)
-            dim = AffineExpr.dimension(positions[value])
+        for position, factor in factors:
+            dim = AffineExpr.dimension(position)
             term = dim if factor == 1 else dim * AffineExpr.constant(factor)
             expr = term if expr is None else expr + term
         if expr is None:
-            expr = AffineExpr.constant(index.const)
-        elif index.const:
-            expr = expr + AffineExpr.constant(index.const)
+            expr = AffineExpr.constant(const)
+        elif const:
+            expr = expr + AffineExpr.constant(const)
         results.append(expr)
-    return operands, AffineMapAttr(AffineMap(len(operands), 0, tuple(results)))
+    return mlir.affine_map(dims, *results)

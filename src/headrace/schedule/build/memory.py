@@ -18,7 +18,6 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineDimExpr, AffineSet
 
 from headrace.ir.ktdp.spaces import memory_space
-from headrace.ir.ktdp.views import ConstructMemoryViewOp
 from headrace.schedule.build import mlir, percore
 from headrace.schedule.build.emitter import Box, Emitter
 from headrace.schedule.build.indices import Index, of
@@ -177,15 +176,17 @@ class Memory:
         if key in self._views:
             return self._views[key]
         with self.emit.at_head() if not start.terms else nullcontext():
-            made = ConstructMemoryViewOp.build(
-                operands=[self.emit.value(self._argument(arg) + self.number(start)), [], []],
-                properties={
+            made = mlir.make(
+                "ktdp.construct_memory_view",
+                [self.emit.value(self._argument(arg) + self.number(start))],
+                [mlir.view(sizes, strides, dtype)],
+                {
                     "static_sizes": mlir.dense(sizes),
                     "static_strides": mlir.dense(strides),
                     "memory_space": memory_space("global"),
                     "coordinate_set": box_set(sizes),
                 },
-                result_types=[mlir.view(sizes, strides, dtype)],
+                segments=(1, 0, 0),
             )
             found: SSAValue = self.emit.add(made, self._named(f"{arg or 'memory'}_view"))
         if not start.terms:
@@ -224,14 +225,16 @@ class Memory:
         memory = self._reshaped(
             operand.storage.name, operand.dtype, (self.home_elements[operand.storage.name],)
         )
-        made = mlir.op("memref.reinterpret_cast").build(
-            operands=[memory, [], [], []],
-            properties={
+        made = mlir.make(
+            "memref.reinterpret_cast",
+            [memory],
+            [mlir.windows(sizes, strides, operand.dtype)],
+            {
                 "static_offsets": mlir.dense([0]),
                 "static_sizes": mlir.dense(sizes),
                 "static_strides": mlir.dense(strides),
             },
-            result_types=[mlir.windows(sizes, strides, operand.dtype)],
+            segments=(1, 0, 0, 0),
         )
         corner = (*[Index(0)] * len(dims), self.number(base))
         return Buffered(self.emit.add(made), (*dims, None), corner)
@@ -260,26 +263,14 @@ def _other_shape(emit: Emitter, source: SSAValue, sizes: tuple[int, ...], dtype:
     return source if len(sizes) == 1 else emit.add(_expand(source, sizes, dtype))
 
 
-def _groups(rank: int) -> Any:
-    from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i64
-
-    return ArrayAttr([ArrayAttr([IntegerAttr(k, i64) for k in range(rank)])])
-
-
 def _collapse(source: SSAValue, rank: int, total: int, dtype: str) -> Any:
-    return mlir.op("memref.collapse_shape").build(
-        operands=[source],
-        properties={"reassociation": _groups(rank)},
-        result_types=[mlir.buffer((total,), dtype)],
-    )
+    kind = mlir.buffer((total,), dtype)
+    return mlir.make("memref.collapse_shape", [source], [kind], mlir.one_group(rank))
 
 
 def _expand(source: SSAValue, sizes: tuple[int, ...], dtype: str) -> Any:
-    return mlir.op("memref.expand_shape").build(
-        operands=[source, []],
-        properties={"reassociation": _groups(len(sizes)), "static_output_shape": mlir.dense(sizes)},
-        result_types=[mlir.buffer(sizes, dtype)],
-    )
+    properties = {**mlir.one_group(len(sizes)), "static_output_shape": mlir.dense(sizes)}
+    return mlir.make("memref.expand_shape", [source], [mlir.buffer(sizes, dtype)], properties)
 
 
 def box_set(sizes: Sequence[int]) -> Any:

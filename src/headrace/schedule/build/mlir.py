@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from xdsl.dialects import builtin
 from xdsl.dialects.builtin import IntegerType, MemRefType, TensorType
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.irdl import AttrSizedOperandSegments
 
 from headrace.ir.context import context
 from headrace.ir.ktdf import FifoSlotType
@@ -79,9 +82,58 @@ def _dense(values: tuple[int, ...]) -> Any:
 
 
 @cache
-def op(name: str) -> Any:
-    """Return the class of an op, as our context spells it."""
-    return context().get_op(name)
+def one_group(rank: int) -> Mapping[str, Any]:
+    """Return the property of an op that joins all of so many dims to one, or makes them of one."""
+    dims = builtin.ArrayAttr([builtin.IntegerAttr(k, builtin.i64) for k in range(rank)])
+    return {"reassociation": builtin.ArrayAttr([dims])}
+
+
+@cache
+def _segments(counts: tuple[int, ...]) -> Attribute:
+    return builtin.DenseArrayBase.from_list(builtin.i32, counts)
+
+
+@cache
+def affine_map(dims: int, *results: AffineExpr) -> Any:
+    """Return the map of so many dims to these results."""
+    return builtin.AffineMapAttr(AffineMap(dims, 0, results))
+
+
+@cache
+def _op(name: str) -> tuple[Any, bool]:
+    """The class of an op, and whether it counts its operands in segments."""
+    found = context().get_op(name)
+    options = found.get_irdl_definition().options
+    return found, any(isinstance(option, AttrSizedOperandSegments) for option in options)
+
+
+def make(
+    name: str,
+    operands: Sequence[SSAValue] = (),
+    results: Sequence[Attribute] = (),
+    properties: Mapping[str, Attribute] | None = None,
+    *,
+    segments: tuple[int, ...] = (),
+    body: Block | None = None,
+    attributes: Mapping[str, Attribute] | None = None,
+) -> Any:
+    """Return a new op as our context spells it; what it is given is not checked.
+
+    `segments` counts the operands of each group of an op that has several of any length; `body` is the block
+    of its region.
+    """
+    kind, is_segmented = _op(name)
+    properties = properties or {}
+    assert is_segmented == bool(segments), name
+    if segments:
+        properties = {**properties, "operandSegmentSizes": _segments(segments)}
+    return kind.create(
+        operands=operands,
+        result_types=results,
+        properties=properties,
+        attributes=attributes or {},
+        regions=() if body is None else (Region(body),),
+    )
 
 
 def subview(source: Any, sizes: tuple[int, ...]) -> Any:

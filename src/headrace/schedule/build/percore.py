@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from headrace.ir import uniform
-from headrace.schedule.build.emitter import Emitter
+from headrace.schedule.build import mlir
+from headrace.schedule.build.emitter import INDEX, Emitter
 from headrace.schedule.build.indices import Index, of
 from headrace.schedule.graph import Number, PerCore
 
@@ -66,7 +65,12 @@ def _mapped(emit: Emitter, wanted: list[int], cores: Sequence[int], core: Index)
     keys = [emit.constant(c) for c in cores]
     results = [emit.constant(v) for v in wanted]
     with emit.at_head():
-        table: Any = emit.add(
-            uniform.DefImmutableMappingOp.build(operands=[keys, results], result_types=[emit.index_type])
+        table = emit.add(
+            mlir.make(
+                "uniform.def_immutable_mapping",
+                [*keys, *results],
+                (INDEX,),
+                segments=(len(keys), len(results)),
+            )
         )
-        return of(emit.add(uniform.QueryMapOp.build(operands=[table, key], result_types=[emit.index_type])))
+        return of(emit.add(mlir.make("uniform.query_map", [table, key], (INDEX,))))

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from xdsl.dialects import builtin
 from xdsl.ir import SSAValue
 
-from headrace.ir import ktdf
 from headrace.numbers.dtypes import is_float
 from headrace.schedule.build import bodies, mlir
-from headrace.schedule.build.emitter import Emitter, Pipeline, Slot
+from headrace.schedule.build.emitter import INDEX, Emitter, Pipeline, Slot
 from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered
 from headrace.schedule.graph import Compute, Scalar
@@ -32,17 +31,10 @@ def selected(emit: Emitter, buffers: Sequence[Buffered], *loops: Index) -> Buffe
         return buffers[0]
     phases = builtin.IntegerAttr(len(buffers), builtin.i64)
     phase = emit.add(
-        ktdf.BufferPhaseOp.build(
-            operands=[[emit.value(loop) for loop in loops]],
-            properties={"num_phases": phases},
-            result_types=[emit.index_type],
-        ),
-        "phase",
+        mlir.make("ktdf.buffer_phase", [*map(emit.value, loops)], (INDEX,), {"num_phases": phases}), "phase"
     )
     memories = [b.memory for b in buffers]
-    made = emit.add(
-        ktdf.SelectMemrefOp.build(operands=[phase, memories], result_types=[memories[0].type]), "copy"
-    )
+    made = emit.add(mlir.make("ktdf.select_memref", [phase, *memories], [memories[0].type]), "copy")
     indices = [b.index for b in buffers if b.index is not None]
     return Buffered(
         made, buffers[0].dims, buffers[0].base, selected(emit, indices, *loops) if indices else None
@@ -96,12 +88,12 @@ class Slots:
 def receive(emit: Emitter, pipe: Pipeline, slot: Slot, shape: tuple[int, ...] | None = None) -> SSAValue:
     """Append a read_from_fifo."""
     result = mlir.tensor(shape or (slot.count,), slot.dtype)
-    return emit.add(ktdf.ReadFromFifoOp.create(operands=[pipe.slot(slot)], result_types=[result]))
+    return emit.add(mlir.make("ktdf.read_from_fifo", [pipe.slot(slot)], [result]))
 
 
 def send(emit: Emitter, pipe: Pipeline, slot: Slot, value: SSAValue) -> None:
     """Append a write_to_fifo."""
-    emit.add(ktdf.WriteToFifoOp.create(operands=[value, pipe.slot(slot)]))
+    emit.block.add_op(mlir.make("ktdf.write_to_fifo", [value, pipe.slot(slot)]))
 
 
 def compute(

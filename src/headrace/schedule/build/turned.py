@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Block, SSAValue
 
 from headrace.schedule.build import mlir, rows
-from headrace.schedule.build.emitter import Slot
+from headrace.schedule.build.emitter import Emitter, Slot
 from headrace.schedule.build.memory import Buffered
 from headrace.schedule.build.nests import Loops
 from headrace.schedule.phases.shape import Operand
@@ -14,6 +16,15 @@ from headrace.schedule.phases.turned import Turned
 
 if TYPE_CHECKING:
     from headrace.schedule.build.vector import Phase
+
+
+def _transposed(emit: Emitter, value: SSAValue, kind: Any) -> SSAValue:
+    """Append the transposition of a tensor of rank 2; the hidden region yields the element, as MLIR's."""
+    empty = emit.add(mlir.make("tensor.empty", (), (kind,)))
+    block = Block(arg_types=[kind.element_type] * 2)
+    block.add_op(mlir.make("linalg.yield", [block.args[0]]))
+    order = {"permutation": mlir.dense((1, 0))}
+    return emit.add(mlir.make("linalg.transpose", [value, empty], [kind], order, body=block))
 
 
 def build_turned(
@@ -40,13 +51,9 @@ def build_turned(
                 emit.transfer(box, (pipe.slot(taken), taken.count))
             with pipe.stage(phase.plan.unit), loops.nest():
                 found = rows.receive(emit, pipe, taken, (block.lanes, block.runs))
-                empty = emit.add(
-                    mlir.op("tensor.empty")([], mlir.tensor((block.runs, block.lanes), block.dtype))
-                )
-                made = mlir.op("linalg.transpose")(found, empty, mlir.dense((1, 0)), empty.type)
-                emit.block.add_op(made)
+                made = _transposed(emit, found, mlir.tensor((block.runs, block.lanes), block.dtype))
                 for _ in results:
-                    rows.send(emit, pipe, given, made.results[0])
+                    rows.send(emit, pipe, given, made)
             with pipe.stage(units.writer), loops.nest() as at:
                 for value in results:
                     box = targets[value].box(at, sizes, (block.run, block.lane))
