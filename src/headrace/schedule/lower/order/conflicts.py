@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
+from math import inf
 
 import numpy as np
 
@@ -106,12 +107,14 @@ def _conflicts(
         named.setdefault(whole.key, []).append((whole, parts))
     near: dict[Buffer | str, list[tuple[list[Joined], bool]]] = {}
     seen: set[tuple[Path, Path]] = set()
-    for one in firsts:
+    borders = Borders()
+    for one in reversed(firsts):
         key = one[0].key
         if key not in near:
             near[key] = list(_near(key, named, aliases))
         common = _common_depth(one[0], meetings.corelets) if shift else None
-        for first, second, is_alias in _each(one, near[key]):
+        borders.begin(_root(one))
+        for first, second, is_alias in _each(one, near[key], borders):
             if not (first.is_write or second.is_write):
                 continue
             if is_alias and (first.path, second.path) in seen:
@@ -127,23 +130,52 @@ def _conflicts(
             depth = max(len(first.loops), len(second.loops)) if common is None else common
             if is_alias:
                 seen.add((first.path, second.path))
+                borders.add(first, second)
                 yield _conflict(first, second, _everywhere, _always, depth + 1)
                 continue
             meet = partial(_meet, meetings, first, second, shift)
             anywhere = meet(0)
             if anywhere is None or not anywhere.is_at_once:
                 continue
+            borders.add(first, second)
             cross = partial(_crosses, first, second, shift, meetings.corelets)
             yield _conflict(first, second, meet, cross, depth + 1)
 
 
-def _each(one: Joined, near: Sequence[tuple[list[Joined], bool]]) -> Iterator[tuple[Access, Access, bool]]:
-    """The pairs of accesses to look at: within a pipeline, where what follows what matters, one by one. The
-    root runs once: what its earlier items touch never comes after `one`.
+class Borders:
+    """The conflicts found so far between items of the root, those of later items first: an item that waits
+    for another one waits for all before that, and so does what comes after it.
+    """
+
+    def __init__(self) -> None:
+        self.item, self.nearest, self.last = inf, inf, inf
+
+    def begin(self, item: int) -> None:
+        """Ask for `item` next: `last` is the last item whose conflicts with it follow from no others."""
+        if item < self.item:
+            self.item, self.last = item, self.nearest
+
+    def add(self, first: Access, second: Access) -> None:
+        """Note a conflict of the item asked for last; a stage happens at once."""
+        if first.path[0] < second.path[0]:
+            self.nearest = min(self.nearest, second.path[0])
+            if len(first.path) == 1:
+                self.last = min(self.last, self.nearest)
+
+
+def _each(
+    one: Joined, near: Sequence[tuple[list[Joined], bool]], borders: Borders
+) -> Iterator[tuple[Access, Access, bool]]:
+    """The pairs of accesses to look at within `borders`: within a pipeline, where what
+    follows what matters, one by one. The root runs once: what its earlier items touch never comes after
+    `one`.
     """
     first, parts = one
     for others, is_alias in near:
-        for second, more in others[bisect_left(others, first.path[0], key=_root) :]:
+        begin = bisect_left(others, first.path[0], key=_root)
+        for second, more in others[begin:]:
+            if second.path[0] > borders.last:
+                break
             if first.pipeline == second.pipeline and not is_alias:
                 yield from ((part, other, False) for part in parts for other in more)
             else:
