@@ -202,10 +202,12 @@ def peeled(
     use the same buffers.
     """
 
+    buffers = [Buffer(f"x{k}", "f16", (8,), n) for k, n in enumerate(copies)]
+
     def tile(name: str, first: int) -> tuple[Stage | Loop, ...]:
         items: list[Stage | Loop] = []
         for k, (count, n) in enumerate(zip(counts, copies, strict=True)):
-            buffer, inner = Buffer(f"x{k}", "f16", (8,), n), f"{name}{k}"
+            buffer, inner = buffers[k], f"{name}{k}"
             copy = over(name).scaled(max(count, 1)) if name == "t" else ZERO
             copy = mod(copy + (over(inner) if count else 0) + first * count, n)
             pair = touch("P", buffer, copy, ZERO, 8, True), touch("C", buffer, copy, ZERO, 8, False)

@@ -15,10 +15,10 @@ from headrace.schedule.lower.index import ZERO, Expr, Var, combine
 ALIGN_BYTES = 128
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Buffer:
     """A scratchpad buffer of `copies` equal copies, each a row-major array starting at a multiple of 128
-    bytes.
+    bytes. Every one is another, also of equal names and shapes.
     """
 
     name: str

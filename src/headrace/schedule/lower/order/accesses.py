@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate
 from math import gcd, inf
 
@@ -66,7 +67,6 @@ class Access:
     points: tuple[Range, ...]
     node: int = 0
     _hulls: dict[int, Access] = field(init=False, default_factory=dict, compare=False, repr=False)
-    _reach: list[tuple[float, float]] = field(init=False, default_factory=list, compare=False, repr=False)
     _runs: list[list[tuple[int, int, int]]] = field(
         init=False, default_factory=list, compare=False, repr=False
     )
@@ -75,6 +75,12 @@ class Access:
     def key(self) -> Buffer | str:
         """What must be equal for two accesses to meet: the buffer, or the argument's name."""
         return self.memory.buffer or self.memory.argument
+
+    @cached_property
+    def reach(self) -> tuple[tuple[float, float], ...]:
+        """From where to where it reaches along each dim, over all its loops."""
+        swept = hull(self, 0)
+        return tuple(_ends(low, size) for low, size in zip(swept.low, swept.size, strict=True))
 
 
 def accesses(block: Block, path: Path = (), loops: tuple[Range, ...] = ()) -> Iterator[Access]:
@@ -202,8 +208,12 @@ def is_far(one: Access, other: Access) -> bool:
     """Whether two accesses that see a buffer alike never touch the same, whatever the loops and copies
     are.
     """
-    pairs = zip(_reach(one), _reach(other), strict=True) if _sees_alike(one, other) else ()
-    return any(low >= end or first >= last for (low, last), (first, end) in pairs)
+    if not _sees_alike(one, other):
+        return False
+    for (low, last), (first, end) in zip(one.reach, other.reach, strict=True):
+        if low >= end or first >= last:
+            return True
+    return False
 
 
 def is_between(one: Access, other: Access) -> bool:
@@ -256,16 +266,10 @@ def _repeated(low: Expr | None, size: Expr | None, loops: Mapping[Var, Range]) -
     return [(start, reach, pace) for reach, pace in zip(reaches, paces, strict=True)]
 
 
-def _reach(access: Access) -> list[tuple[float, float]]:
-    """From where to where an access reaches along each dim, over all its loops."""
-    if not access._reach:
-        swept = hull(access, 0)
-        for low, size in zip(swept.low, swept.size, strict=True):
-            if low is None or size is None or not low.is_number or not size.is_number:
-                access._reach.append((-inf, inf))
-                continue
-            access._reach.append((min(entries(low.const)), max(entries((low + size).const))))
-    return access._reach
+def _ends(low: Expr | None, size: Expr | None) -> tuple[float, float]:
+    if low is None or size is None or not low.is_number or not size.is_number:
+        return -inf, inf
+    return min(entries(low.const)), max(entries((low + size).const))
 
 
 def _widen(access: Access, over: Range) -> Access:

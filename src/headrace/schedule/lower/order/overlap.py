@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import repeat
 
 import numpy as np
 
@@ -65,23 +66,24 @@ class Meeting:
         """True if they may touch the same bytes at iterations `distance` apart (steps of each loop
         variable).
         """
-        if not distance and self._is_one_number:
-            return self._is_touching
+        if not distance:
+            return any(map(self._is_touching, self._instances()))
         arrays = {var: np.array([[steps]]) for var, steps in distance.items()}
         return bool(self.mask(arrays).any())
 
-    @property
-    def _is_one_number(self) -> bool:
-        """Whether all instances are alike."""
-        numbers = [self.runs, *(n for g in self.gaps for n in (g.base, g.first, g.second))]
-        return all(isinstance(n, int) for n in (*numbers, self.turn.base if self.turn is not None else 0))
+    def _instances(self) -> set[tuple[int, ...]]:
+        """The numbers of the instances that differ: `runs`, what turns, then three for each gap."""
+        turned = self.turn.base if self.turn is not None else 0
+        numbers = [self.runs, turned, *(n for g in self.gaps for n in (g.base, g.first, g.second))]
+        if all(isinstance(n, int) for n in numbers):
+            return {tuple(numbers)}  # type: ignore[arg-type]
+        return set(zip(*(repeat(n) if isinstance(n, int) else n for n in numbers), strict=False))
 
-    @property
-    def _is_touching(self) -> bool:
-        """What `at` answers for the same iteration where all instances are alike."""
-        is_open = all(g.base < g.first and -g.base < g.second for g in self.gaps)  # type: ignore[operator]
-        is_turned = self.turn is None or self.turn.base % self.turn.copies == 0  # type: ignore[operator]
-        return self.runs > 0 and is_open and is_turned  # type: ignore[operator]
+    def _is_touching(self, numbers: tuple[int, ...]) -> bool:
+        """What `at` answers for an instance at the same iteration."""
+        runs, turned, *gaps = numbers
+        is_turned = self.turn is None or turned % self.turn.copies == 0
+        return runs > 0 and is_turned and all(-second < base < first for base, first, second in zip(gaps[::3], gaps[1::3], gaps[2::3], strict=True))
 
     def mask(self, distance: Mapping[Var, np.ndarray]) -> np.ndarray:
         """Return where they meet, [instances, distances], for arrays of distances of shape [1, n] or [1,
