@@ -82,8 +82,10 @@ class Meeting:
     def _is_touching(self, numbers: tuple[int, ...]) -> bool:
         """What `at` answers for an instance at the same iteration."""
         runs, turned, *gaps = numbers
-        is_turned = self.turn is None or turned % self.turn.copies == 0
-        return runs > 0 and is_turned and all(-second < base < first for base, first, second in zip(gaps[::3], gaps[1::3], gaps[2::3], strict=True))
+        if runs <= 0 or (self.turn is not None and turned % self.turn.copies):
+            return False
+        dims = zip(gaps[::3], gaps[1::3], gaps[2::3], strict=True)
+        return all(-second < base < first for base, first, second in dims)
 
     def mask(self, distance: Mapping[Var, np.ndarray]) -> np.ndarray:
         """Return where they meet, [instances, distances], for arrays of distances of shape [1, n] or [1,
