@@ -207,23 +207,21 @@ def _priced(
     size: int,
 ) -> PhasePlan:
     shape, r, (depth, width) = space.shape, space.roles, space.block
+    rotating = {"in": copies[0], "out": copies[1]}
+    blocks = {"depth": min(depth, choice.depth), "columns": width, "rows": stage}
+    if choice.behind:
+        rotating["waiting"] = 1
+    if choice.filling:
+        rotating["filling"] = min(copies[0], BEHIND_FILLING if choice.behind else FILLING_COPIES)
+        blocks["filling"] = choice.filling
+    joined = tuple(map(key, r.all_weights)) if choice.joined > 1 else ()
     made = PhasePlan(
         name, "contract", tuple(map(describe, shape.group.computes)), space.unit, r.column, width, tile,
-        dict(shape.extents), copies={"in": copies[0], "out": copies[1]},
-        blocks={"depth": min(depth, choice.depth), "columns": width, "rows": stage}, split=choice.split,
-        order=choice.order + ("-swapped" if swapped else ""), multicast=space.shared, lx_bytes=size,
+        dict(shape.extents), copies=rotating, blocks=blocks, split=choice.split,
+        order=choice.order + ("-swapped" if swapped else ""), multicast=(*space.shared, *joined),
+        joined=dict.fromkeys(joined, choice.joined), lx_bytes=size,
         kept=(key(r.weights),) if choice.taper else (), taper=choice.taper or choice.behind,
     )  # fmt: skip
-    if choice.behind:
-        made = replace(made, copies={**made.copies, "waiting": 1})
-    if choice.joined > 1:
-        weights = tuple(map(key, r.all_weights))
-        joined = dict.fromkeys(weights, choice.joined)
-        made = replace(made, multicast=(*made.multicast, *weights), joined=joined)
-    if choice.filling:
-        most = BEHIND_FILLING if choice.behind else FILLING_COPIES
-        filling = {**made.copies, "filling": min(copies[0], most)}
-        made = replace(made, blocks={**made.blocks, "filling": choice.filling}, copies=filling)
     cycles, parts = predicted(space, made, choice)
     return replace(made, cycles=cycles, parts=parts)
 

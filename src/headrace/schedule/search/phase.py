@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from math import ceil, prod
 
 from headrace.arch.device import Device
@@ -18,16 +19,41 @@ from headrace.schedule.search.variants import difference
 from headrace.schedule.search.vector import Limits, describe
 
 
+@dataclass(frozen=True)
+class Found:
+    """What was found for a phase of some shape: plans from the best on, how many were tried, how many of
+    those did not fit, and the bytes of scratchpad the largest takes.
+    """
+
+    shape: Shape
+    plans: tuple[PhasePlan, ...]
+    tried: int
+    pruned: int
+    lx_bytes: int
+
+
 @dataclass
 class Tally:
-    """Counts of the search and what came second."""
+    """Counts of the search, what came second, what was found for phases by what their plans depend on, and
+    which of that is counted.
+    """
 
     seen: int = 0
     pruned: int = 0
     simulated: int = 0
     alternatives: list[Alternative] = field(default_factory=list)
-    known: dict[object, tuple[PhasePlan, Shape]] = field(default_factory=dict)
+    known: dict[object, Found] = field(default_factory=dict)
+    counted: set[object] = field(default_factory=set)
     runners_up: list[PhasePlan] = field(default_factory=list)
+
+    def count(self, name: str, best: PhasePlan, others: Sequence[PhasePlan], found: Found) -> None:
+        """Take over what was found for a phase: the best of the others are kept as alternatives."""
+        self.seen += found.tried
+        self.pruned += found.pruned
+        self.runners_up += others
+        for other in others[:2]:
+            what = f"{name}: {difference(best, other)}"
+            self.alternatives.append(Alternative(what, round(other.cycles, 1)))
 
     def add(self, other: Tally) -> None:
         """Take over the counts of a part of the search."""
@@ -38,27 +64,41 @@ class Tally:
 
 
 def phase_plan(name: str, ours: Shape, cores: int, device: Device, limits: Limits, tally: Tally) -> PhasePlan:
-    """The cheapest candidate of a phase; the best of the others are kept as alternatives."""
-    mark = (signature(ours, cores), limits)
-    if mark in tally.known:
-        plan, source = tally.known[mark]
-        return carried_over(plan, source, ours, name)
+    """The cheapest candidate of a phase.
+
+    What all of the scratchpad would be used for is looked at first: if that fits as well, less room leads to
+    the same candidates. That does not hold for products over all rows, whose candidates depend on the room.
+    """
+    alike = signature(ours, cores)
+    rooms = [limits.lx_bytes]
+    if limits.is_repeated or ours.group.kind == "vector":
+        rooms.insert(0, device.memory("ct_local").size_bytes)
+    for room in rooms:
+        allowed = replace(limits, lx_bytes=room)
+        mark = (alike, allowed)
+        if mark not in tally.known:
+            tally.known[mark] = _found(name, ours, cores, device, allowed)
+        found = tally.known[mark]
+        if found.lx_bytes <= limits.lx_bytes:
+            break
+    if not found.plans:
+        raise ScratchpadFull(_too_large(ours.group, limits))
+    best = carried_over(found.plans[0], found.shape, ours, name)
+    if mark not in tally.counted:
+        tally.counted.add(mark)
+        tally.count(name, best, [carried_over(p, found.shape, ours, name) for p in found.plans[1:]], found)
+    return best
+
+
+def _found(name: str, ours: Shape, cores: int, device: Device, limits: Limits) -> Found:
+    """The best plans of a phase, none if not even the least tiles fit."""
     order = _work if limits.is_repeated else _cycles
     tried = list(plans(name, ours, device, cores, limits))
-    found = sorted((p for p in tried if p is not None), key=order)
-    if not found:
+    if not any(tried):
         tried += least_plans(name, ours, device, cores, limits)
-        found = sorted((p for p in tried if p is not None), key=order)
-    if not found:
-        raise ScratchpadFull(_too_large(ours.group, limits))
-    tally.seen += len(tried)
-    tally.pruned += len(tried) - len(found)
-    tally.runners_up += found[1:4]
-    best = found[0]
-    for other in found[1:3]:
-        tally.alternatives.append(Alternative(f"{name}: {difference(best, other)}", round(other.cycles, 1)))
-    tally.known[mark] = (best, ours)
-    return best
+    fitting = sorted((p for p in tried if p is not None), key=order)
+    largest = max((p.lx_bytes for p in fitting), default=0)
+    return Found(ours, tuple(fitting[:4]), len(tried), len(tried) - len(fitting), largest)
 
 
 def _cycles(plan: PhasePlan) -> tuple[float, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -219,18 +218,23 @@ def _first_fitting(
     several: Sequence[Strips], outlined: Callable[[Strips], Outline], guess: int, room: int
 ) -> int:
     """The number of the first of several strips, the most rows first, whose values between phases leave room
-    for phases; looked for around a guess.
+    for phases; tried first is a guess, then where a line through what the last two take meets the room.
     """
 
-    def is_fitting(strips: Strips) -> bool:
-        made = outlined(strips)
-        return max(live_bytes(made, dict.fromkeys(made.homes, "lx"), strips.block > 0)) < room
-
-    low, high = 0, len(several)
-    if guess < high and is_fitting(several[guess]):
-        high = guess
-        low = guess if guess and not is_fitting(several[guess - 1]) else 0
-    return bisect_left(several, True, low, high, key=is_fitting)
+    low, high = 0, len(several)  # none before `low` fits, all from `high` on do
+    before, taken, at = 0, 0, guess
+    while low < high:
+        at = min(max(at, low), high - 1)
+        strips, made = several[at], outlined(several[at])
+        size = max(live_bytes(made, dict.fromkeys(made.homes, "lx"), strips.block > 0))
+        if size < room:
+            high = at
+        else:
+            low = at + 1
+        rows = strips.rows + (room - size) * (strips.rows - before) / ((size - taken) or 1)
+        before, taken = strips.rows, size
+        at = sum(other.rows > rows for other in several)
+    return high
 
 
 def _in_strips(
@@ -260,7 +264,7 @@ def _planned(
     strips: Strips | None = None,
 ) -> ClassPlan:
     """The plan of a class with values between phases at the given places."""
-    trial = Tally(known=tally.known)
+    trial = Tally(known=tally.known, counted=tally.counted)
     homes = {v: home(made.names.values[v], kinds[v]) for v in made.homes}
     shapes = [shape(group, made, homes) for group in flat_groups(made.items)]
     used = [sum(_bytes(made, v) for v in kinds if kinds[v] == "lx")] * len(shapes)
@@ -285,7 +289,7 @@ def _planned(
             allowed = replace(allowed, lx_bytes=allowed.lx_bytes + spare_bytes(device))
         if id(group) in apart:
             allowed = replace(allowed, multicast=False)
-        if runs[number] > 1:  # a tile to begin with, in every turn of the loop, costs more than pacing saves
+        if is_repeated or runs[number] > 1:  # a tile to begin with, in every turn, costs more than it saves
             allowed = replace(allowed, pacing=False)
         if len(used) == 1 and group.kind == "contract" and room == rooms(device)[0]:
             allowed = replace(allowed, lx_bytes=allowed.lx_bytes + spare_bytes(device))
