@@ -4,8 +4,9 @@ corelets split.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache, partial
 from itertools import product
 from math import ceil
 
@@ -26,6 +27,7 @@ from headrace.schedule.search.contract_cost import (
     least_cycles,
     least_rows,
     splits,
+    tile_cost,
     trips,
     whole_cycles,
 )
@@ -191,39 +193,34 @@ def _plans(name: str, space: Space, choice: Choice, swapped: bool) -> Iterator[P
     fitted = _fitted(space, tile, choice, stage)
     if not fitted:
         yield None
-    for copies, size in fitted:
-        plan = _priced(name, space, choice, swapped, tile, stage, copies, size)
-        yield plan if has_whole_peaks(plan, shape) else None
+        return
+    made = _plan(name, space, choice, swapped, tile, stage)
+    is_whole = has_whole_peaks(made, shape)
+    tiles = cache(partial(tile_cost, space, made.blocks, choice))
+    for (ahead, out), size in fitted:
+        copies = {"in": ahead, "out": out}
+        if choice.behind:
+            copies["waiting"] = 1
+        if choice.filling:
+            copies["filling"] = min(ahead, BEHIND_FILLING if choice.behind else FILLING_COPIES)
+        cycles, parts = predicted(space, copies, choice, tiles)
+        yield replace(made, copies=copies, lx_bytes=size, cycles=cycles, parts=parts) if is_whole else None
 
 
-def _priced(
-    name: str,
-    space: Space,
-    choice: Choice,
-    swapped: bool,
-    tile: dict[str, int],
-    stage: int,
-    copies: tuple[int, int],
-    size: int,
+def _plan(
+    name: str, space: Space, choice: Choice, swapped: bool, tile: dict[str, int], stage: int
 ) -> PhasePlan:
+    """The plan of a choice without copies, which its tiles do not depend on."""
     shape, r, (depth, width) = space.shape, space.roles, space.block
-    rotating = {"in": copies[0], "out": copies[1]}
-    blocks = {"depth": min(depth, choice.depth), "columns": width, "rows": stage}
-    if choice.behind:
-        rotating["waiting"] = 1
-    if choice.filling:
-        rotating["filling"] = min(copies[0], BEHIND_FILLING if choice.behind else FILLING_COPIES)
-        blocks["filling"] = choice.filling
     joined = tuple(map(key, r.all_weights)) if choice.joined > 1 else ()
-    made = PhasePlan(
+    blocks = {"depth": min(depth, choice.depth), "columns": width, "rows": stage}
+    return PhasePlan(
         name, "contract", tuple(map(describe, shape.group.computes)), space.unit, r.column, width, tile,
-        dict(shape.extents), copies=rotating, blocks=blocks, split=choice.split,
-        order=choice.order + ("-swapped" if swapped else ""), multicast=(*space.shared, *joined),
-        joined=dict.fromkeys(joined, choice.joined), lx_bytes=size,
+        dict(shape.extents), blocks=blocks | ({"filling": choice.filling} if choice.filling else {}),
+        split=choice.split, order=choice.order + ("-swapped" if swapped else ""),
+        multicast=(*space.shared, *joined), joined=dict.fromkeys(joined, choice.joined),
         kept=(key(r.weights),) if choice.taper else (), taper=choice.taper or choice.behind,
     )  # fmt: skip
-    cycles, parts = predicted(space, made, choice)
-    return replace(made, cycles=cycles, parts=parts)
 
 
 def _stage(space: Space, rows: int) -> int:
@@ -243,9 +240,10 @@ def _fitted(
     staged = _stage_bytes(space, tile, choice, stage)
     stages = ceil(choice.row / stage)
     room, single = space.limits.lx_bytes, space.limits.copies == 1
+    factors = _factor_bytes(space, tile, choice)
     found: dict[int, tuple[tuple[int, int], int]] = {}
     for copies in (1,) if single else COPIES:
-        left = room - _factor_bytes(space, tile, choice, copies)
+        left = room - factors(copies)
         if left < 0:
             continue
         out = min(stages, left // staged) if staged else stages
@@ -257,7 +255,7 @@ def _fitted(
     return list(found.values())
 
 
-def _panel_bytes(space: Space, tile: dict[str, int], choice: Choice, copies: int) -> int:
+def _panel_bytes(space: Space, choice: Choice, copies: int) -> int:
     """Bytes of the weights' panel, of the rows' buffers of every size of tile and of the partial sums."""
     r = space.roles
     kinds, scale = _parts(space, r.column, choice.column)
@@ -289,26 +287,31 @@ def _stage_bytes(space: Space, tile: dict[str, int], choice: Choice, stage: int)
     return round(size * _parts(space, r.row, choice.row)[0] * _parts(space, r.column, choice.column)[1])
 
 
-def _factor_bytes(space: Space, tile: dict[str, int], choice: Choice, copies: int) -> int:
-    """Bytes of the factors' buffers (first and last depth steps have their own) and of the partial sums."""
-    r, total = space.roles, 0
+def _factor_bytes(space: Space, tile: dict[str, int], choice: Choice) -> Callable[[int], int]:
+    """Bytes of so many copies of the factors' buffers (first and last depth steps have their own) and of the
+    partial sums.
+    """
+    r = space.roles
     if choice.taper:
-        return _panel_bytes(space, tile, choice, copies)
+        return partial(_panel_bytes, space, choice)
     steps = trips(space, tile, (r.depth,)) * space.places
     row_kinds, row_scale = _parts(space, r.row, choice.row)
     column_kinds, column_scale = _parts(space, r.column, choice.column)
     scales = [(r.rows, r.row, row_scale * column_kinds)]
     scales += [(o, r.column, column_scale * row_kinds) for o in r.all_weights]
+    buffers: list[tuple[int, int, float]] = []
     for operand, own, scale in scales:
-        if operand.storage.kind == "lx":
-            continue
-        members = 1 if operand is r.rows else choice.joined
-        size = rounded(elements(operand, tile) * itemsize(operand.dtype) * members)
-        if steps > 1:
-            times = min(copies, max(0, steps - 2)) + 2
-        else:
-            times = min(copies, trips(space, tile, (own,)))
-        total += round(size * times * scale)
+        if operand.storage.kind != "lx":
+            members = 1 if operand is r.rows else choice.joined
+            size = rounded(elements(operand, tile) * itemsize(operand.dtype) * members)
+            buffers.append((size, trips(space, tile, (own,)), scale))
     chunks = ceil(space.extent(r.depth) / min(space.block[0], choice.depth))
     sums = len(r.others) + (1 if chunks > 1 or r.outer_depth else 0)
-    return total + sums * rounded(choice.row * choice.column * itemsize(space.sums))
+    fixed = sums * rounded(choice.row * choice.column * itemsize(space.sums))
+
+    def size_of(copies: int) -> int:
+        middle = min(copies, max(0, steps - 2)) + 2
+        each = ((size, middle if steps > 1 else min(copies, most), scale) for size, most, scale in buffers)
+        return fixed + sum(round(size * times * scale) for size, times, scale in each)
+
+    return size_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import ceil, prod
 
@@ -14,7 +14,6 @@ from headrace.schedule.phases.contraction import Roles, product_count
 from headrace.schedule.phases.multicast import distinct, joint_base
 from headrace.schedule.phases.passes import compute_ops
 from headrace.schedule.phases.shape import Operand, Shape
-from headrace.schedule.plan import PhasePlan
 from headrace.schedule.search.pricing import rates, rounding
 from headrace.schedule.search.vector import Limits, key
 from headrace.schedule.units import units
@@ -151,8 +150,11 @@ def _streams(space: Space, choice: Choice) -> bool:
 
 
 def tile_cost(
-    space: Space, plan: PhasePlan, choice: Choice, rows: int, columns: int, fresh: bool
+    space: Space, blocks: Mapping[str, int], choice: Choice, rows: int, columns: int, fresh: bool
 ) -> TileCost:
+    """Return the cost of a tile of so many rows and columns in the blocks of a plan; a `fresh` one loads the
+    factor that stays.
+    """
     r, rate = space.roles, rates(space.device)
     depth = space.extent(r.depth) * space.places
     moving = _loaded(space, r.rows, rows * depth, choice)
@@ -165,10 +167,10 @@ def tile_cost(
         if operand not in r.factors:
             count = rows * columns if operand.surface.stride(r.row) else columns
             load += _loaded(space, operand, count, choice)
-    filled = plan.blocks["filling"] if choice.taper and fresh else plan.blocks["depth"]
-    work, last = _work(space, plan, choice, rows, columns, min(plan.blocks["depth"], filled))
+    filled = blocks["filling"] if choice.taper and fresh else blocks["depth"]
+    work, last = _work(space, blocks, choice, rows, columns, min(blocks["depth"], filled))
     alone = load / space.cores * rate.loader if not space.shared else 0.0
-    stages = max(1, ceil(rows / plan.blocks["rows"]))
+    stages = max(1, ceil(rows / blocks["rows"]))
     leaving = max(stored * space.known(_store_rate, 0, 0), stored / space.cores * rate.storer)
     return TileCost(max(load * rate.read, alone), leaving, work, last, stages)
 
@@ -221,12 +223,12 @@ def _loaded(space: Space, operand: Operand, count: int, choice: Choice | None = 
 
 
 def _work(
-    space: Space, plan: PhasePlan, choice: Choice, rows: int, columns: int, depth: int
+    space: Space, blocks: Mapping[str, int], choice: Choice, rows: int, columns: int, depth: int
 ) -> tuple[float, float]:
     """Cycles of the unit of one corelet for a tile in blocks of `depth`, the last of which is what is left,
     and for its last stage of rows.
     """
-    width = plan.blocks["columns"]
+    width = blocks["columns"]
     corelets = space.device.corelets
     left = space.extent(space.roles.depth) % depth or depth
     per_row, fill = space.known(_row_cycles, depth, width), space.known(_fill_cycles, depth, width)
@@ -237,7 +239,7 @@ def _work(
         swap += space.device.signal_cycles
     count = ceil(columns / width)
     each = rows
-    stage = min(rows, plan.blocks["rows"])
+    stage = min(rows, blocks["rows"])
     if choice.split == "columns":
         count = ceil(count / corelets)
     else:

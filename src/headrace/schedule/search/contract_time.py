@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, prod
 
 from headrace.schedule.phases.multicast import distinct
-from headrace.schedule.plan import PhasePlan
-from headrace.schedule.search.contract_cost import Choice, Space, TileCost, reloads, tile_cost
+from headrace.schedule.search.contract_cost import Choice, Space, TileCost, reloads
 from headrace.schedule.search.vector import key
 from headrace.schedule.units import units
 
@@ -22,34 +22,37 @@ HELD = 0.5
 """The part of the time in which results leave before the steps of a tile for which the unit waits."""
 
 
-def predicted(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[str, float]]:
-    """Return the cycles of the phase and their parts.
+def predicted(
+    space: Space, copies: Mapping[str, int], choice: Choice, tiles: Callable[[int, int, bool], TileCost]
+) -> tuple[float, dict[str, float]]:
+    """Return the cycles of the phase and their parts; `tiles` gives the cost of a tile of a choice, once for
+    all copies (`tile_cost`).
 
     A tile lasts as long as its work or as the loads during it and the stores left from before. Results that
     no copy of a stage is free for hold the unit up.
     """
     r = space.roles
     if choice.behind:
-        return _behind(space, plan, choice)
+        return _behind(space, copies["in"], choice, tiles)
     rows = list(choice.taper) or _sizes(space, r.row, choice.row)
     columns = _sizes(space, r.column, choice.column)
     by_column = choice.order == "column"
-    cache: dict[tuple[int, int, bool], TileCost] = {}
+    is_reloaded = reloads(space, choice)
     kinds: list[tuple[TileCost, int]] = []
     for outer in columns if by_column else rows:
         for number, inner in enumerate(rows if by_column else columns):
             row, column = (inner, outer) if by_column else (outer, inner)
-            mark = (row, column, number == 0 or reloads(space, choice))
-            if mark not in cache:
-                cache[mark] = tile_cost(space, plan, choice, *mark)
-            if kinds and kinds[-1][0] is cache[mark]:
-                kinds[-1] = (cache[mark], kinds[-1][1] + 1)
+            cost = tiles(row, column, number == 0 or is_reloaded)
+            if kinds and kinds[-1][0] is cost:
+                kinds[-1] = (cost, kinds[-1][1] + 1)
             else:
-                kinds.append((cache[mark], 1))
-    return _timeline(space, plan, choice, kinds, prod(space.extent(d) for d in r.outer))
+                kinds.append((cost, 1))
+    return _timeline(space, copies, choice, kinds, prod(space.extent(d) for d in r.outer))
 
 
-def _behind(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[str, float]]:
+def _behind(
+    space: Space, ahead: int, choice: Choice, tiles: Callable[[int, int, bool], TileCost]
+) -> tuple[float, dict[str, float]]:
     """Return the cycles where results leave evenly during the next tile, those of the tile that fills a panel
     during all others: the memory moves them beside the loads, and nothing waits. Behind the last load, the
     work of a step is left.
@@ -59,14 +62,13 @@ def _behind(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[
     outers = _sizes(space, r.column, choice.column) if by_column else _sizes(space, r.row, choice.row)
     steps = ceil(space.extent(r.depth) / choice.depth)
     filling = ceil(space.extent(r.depth) / choice.filling) if choice.filling else steps
-    copies = max(2, plan.copies["in"])
-    waits = copies / (copies - 1)
+    waits = max(2, ahead) / (max(2, ahead) - 1)
     total = work = memory = drain = 0.0
     for outer, times in Counter(outers).items():
         drain, apart, rows, share = 0.0, 0.0, 0, 0
         for number, size in enumerate(choice.behind):
             place = (size, outer) if by_column else (outer, size)
-            tile = tile_cost(space, plan, choice, *place, number == 0 or not choice.taper)
+            tile = tiles(*place, number == 0 or not choice.taper)
             uneven = UNEVEN_STEPS * (waits if number else 2) / (steps if number else filling)
             missing = tile.load if number else tile.load * (1 - 1 / filling)
             idle = uneven * max(0.0, tile.work - missing)
@@ -81,7 +83,7 @@ def _behind(space: Space, plan: PhasePlan, choice: Choice) -> tuple[float, dict[
                 drain = rows = 0
             work, memory = work + tile.work * times, memory + (tile.load + tile.store) * times
         total += drain * times
-    first = tile_cost(space, plan, choice, choice.row, choice.column, True)
+    first = tiles(choice.row, choice.column, True)
     fill = first.load / filling + _latency(space)
     repeats = prod(space.extent(d) for d in r.outer)
     parts = {space.unit: work * repeats, "ddr": memory * repeats, "fill": fill, "drain": drain}
@@ -116,13 +118,13 @@ class _Flow:
 
 
 def _timeline(
-    space: Space, plan: PhasePlan, choice: Choice, kinds: list[tuple[TileCost, int]], repeats: int
+    space: Space, copies: Mapping[str, int], choice: Choice, kinds: list[tuple[TileCost, int]], repeats: int
 ) -> tuple[float, dict[str, float]]:
     latency, flow = _latency(space), _Flow(fetched=kinds[0][0].load / _steps(space, choice)[0])
     fill = flow.fetched + latency
-    total = fill + _once(space, plan, choice, kinds, flow)
+    total = fill + _once(space, copies, choice, kinds, flow)
     if repeats > 1:  # what the first round left goes on during the second, and from there on it is the same
-        total += _once(space, plan, choice, kinds, flow) * (repeats - 1)
+        total += _once(space, copies, choice, kinds, flow) * (repeats - 1)
     total += flow.backlog + latency
     work = sum(tile.work * count for tile, count in kinds)
     memory = sum((tile.load + tile.store) * count for tile, count in kinds)
@@ -137,23 +139,23 @@ def _steps(space: Space, choice: Choice) -> tuple[int, int]:
 
 
 def _once(
-    space: Space, plan: PhasePlan, choice: Choice, kinds: list[tuple[TileCost, int]], flow: _Flow
+    space: Space, copies: Mapping[str, int], choice: Choice, kinds: list[tuple[TileCost, int]], flow: _Flow
 ) -> float:
     """Cycles of all tiles in order, beginning with a flow, which is left as it is afterwards."""
     first, usual = _steps(space, choice)
-    ahead = _ahead(space, plan, choice)
-    overlaps = plan.copies["in"] > 1
+    ahead = _ahead(space, copies, choice)
+    overlaps = copies["in"] > 1
     share = _share_of_loads(space, choice)
     total = 0.0
     for kind, (tile, count) in enumerate(kinds):
         # tiles of other sizes have buffers of their own, handed over when the last of these end; but behind
         # the tile that fills a panel loads go on while the unit works on the steps that are there
-        early = plan.copies.get("filling", 0) * kinds[0][0].work / first if kind == 1 else 0.0
+        early = copies.get("filling", 0) * kinds[0][0].work / first if kind == 1 else 0.0
         fetched = min(ahead * tile.load, early, flow.spare) if kind else flow.fetched
         flow.fetched = 0.0
         # behind the last load, the unit works on its step up to the first stage
         left = max(tile.last, tile.work / (usual if kind else first) - tile.last * (tile.stages - 1))
-        waiting = min(1.0, plan.copies["out"] / tile.stages)
+        waiting = min(1.0, copies["out"] / tile.stages)
         for number in range(min(count, 3)):
             times = count - 2 if number == 2 else 1
             missing = max(0.0, tile.load - fetched)
@@ -187,11 +189,10 @@ def _share_of_loads(space: Space, choice: Choice) -> float:
     return flows / (flows + space.cores)
 
 
-def _ahead(space: Space, plan: PhasePlan, choice: Choice) -> float:
+def _ahead(space: Space, copies: Mapping[str, int], choice: Choice) -> float:
     """The part of a tile's streamed factor that the scratchpad holds in advance."""
     steps = ceil(space.extent(space.roles.depth) / choice.depth) * space.places
-    copies = plan.copies["in"]
     if steps > 2:
-        middle = min(copies, steps - 2)
+        middle = min(copies["in"], steps - 2)
         return min(middle, 3 + (steps - 3) % middle) / steps
-    return 1.0 if copies > 1 else 0.0
+    return 1.0 if copies["in"] > 1 else 0.0
