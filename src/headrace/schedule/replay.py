@@ -4,7 +4,7 @@ phases.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -30,11 +30,12 @@ from headrace.schedule.units import units
 
 @dataclass(frozen=True)
 class Layout:
-    """A class ready to be built: phases, storage of values between them, and the scratch arguments that
-    takes.
+    """A class ready to be built: phases and their shapes in order, storage of values between them, and the
+    scratch arguments that takes.
     """
 
     outline: Outline
+    shapes: tuple[Shape, ...]
     homes: Mapping[str, Storage]
     scratch: Mapping[str, str]
     arguments: tuple[Arg, ...]
@@ -135,25 +136,25 @@ def _layout(part: CoreClass, chosen: ClassPlan, device: Device, fusing: bool, co
             scratch[value] = name
             tensor = made.names.values[value]
             arguments.append(Arg(name, tensor.dtype, (len(part.cores), *tensor.shape), "scratch"))
-    return Layout(made, homes, scratch, tuple(arguments))
+    shapes = tuple(shape(group, made, homes) for group in groups)
+    return Layout(made, shapes, homes, scratch, tuple(arguments))
 
 
 def check(layout: Layout, chosen: ClassPlan, device: Device) -> list[Diagnostic]:
     """Return what is wrong with the phases of a plan, edited by hand or made for another device."""
     found: list[Diagnostic] = []
-    shapes = [shape(group, layout.outline, layout.homes) for group in flat_groups(layout.outline.items)]
-    for made, phase in zip(shapes, chosen.phases, strict=True):
+    for made, phase in zip(layout.shapes, chosen.phases, strict=True):
         wrong = [*_wrong(phase, made, device), *_joined(phase, made, len(chosen.cores), device)]
         found += [Diagnostic(f"phase {phase.name}: {m}", op="plan", hint=hint) for m, hint in wrong]
-    return found or _alone(layout, shapes, chosen, device)
+    return found or _alone(layout, chosen, device)
 
 
-def _alone(layout: Layout, shapes: Sequence[Shape], chosen: ClassPlan, device: Device) -> list[Diagnostic]:
+def _alone(layout: Layout, chosen: ClassPlan, device: Device) -> list[Diagnostic]:
     """What is wrong with phases that are to run beside the one after them."""
     possible = set()
     for number in followed(layout.outline.items):
         guest, host = chosen.phases[number : number + 2]
-        rows, products = shapes[number : number + 2]
+        rows, products = layout.shapes[number : number + 2]
         if beside(host, products, guest, rows, device) is not None:
             possible.add((host.name, guest.name))
     hint = "only the vector phase right before, in the scratchpad and independent; or leave it empty"

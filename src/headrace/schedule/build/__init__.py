@@ -23,9 +23,7 @@ def build(graph: TileGraph, plan: Plan, device: Device) -> ModuleOp:
     functions: list[Any] = []
     for number, (layout, part) in enumerate(zip(made, plan.classes, strict=True)):
         name = graph.name if len(made) == 1 else f"{graph.name}__{number}"
-        functions.append(
-            class_function(name, args, layout.outline, layout.homes, part, layout.scratch, device)
-        )
+        functions.append(class_function(name, args, layout, part, device))
     module = ModuleOp(functions)
     module.attributes["headrace.args"] = argument_attribute(args)
     module.attributes["headrace.device"] = DictionaryAttr(

@@ -96,24 +96,27 @@ def walk(
     turns = guest.plan.turns
     starts = list(accumulate(turns, initial=0))
 
-    def products(number: Index, turn_number: int, product: Callable[[Index], None] | None) -> None:
-        at = number * starts[-1] + found.first + starts[turn_number]
+    def products(first: Index, turn_number: int, product: Callable[[Index], None] | None) -> None:
         count = turns[turn_number]
-        if product is not None and (count == 1 or is_flat):
+        if product is None or not count:
+            return
+        at = first + starts[turn_number]
+        if count == 1 or is_flat:
             for offset in range(count):
                 product(at + offset)
-        elif count:
+        else:
             _products(emit, Index(count), at, product)
 
     with emit.loop(found.rows, "q", "parallel_loop") as number:
+        first, here = number * starts[-1] + found.first, place(number)
         for section in range(len(turns)):
             if beside is not None and turn == "first":
-                beside(guest, place(number), section)
+                beside(guest, here, section)
             for due in range(section + lead if section else 0, min(section + lead + 1, len(turns))):
-                products(number, due, product)
+                products(first, due, product)
             if beside is not None and turn == "last":
-                beside(guest, place(number), section)
-            products(number, section, behind)
+                beside(guest, here, section)
+            products(first, section, behind)
     done = found.rows * starts[-1]
     if total > done:
         both = [each for each in (product, behind) if each is not None]

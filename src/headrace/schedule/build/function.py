@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from xdsl.dialects import builtin, func
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, StringAttr, i64
@@ -20,22 +20,16 @@ from headrace.schedule.build.vector import Phase, Turn
 from headrace.schedule.graph import Arg, Handover, Linear, Loop, PerCore
 from headrace.schedule.phases.items import Item, LoopItem
 from headrace.schedule.phases.outline import Outline
-from headrace.schedule.phases.shape import Homes, shape
+from headrace.schedule.phases.shape import Shape
 from headrace.schedule.plan import ClassPlan, PhasePlan
+from headrace.schedule.replay import Layout
 
 
 def class_function(
-    name: str,
-    args: Sequence[Arg],
-    outline: Outline,
-    homes: Homes,
-    plan: ClassPlan,
-    scratch: Mapping[str, str],
-    device: Device,
+    name: str, args: Sequence[Arg], layout: Layout, plan: ClassPlan, device: Device
 ) -> func.FuncOp:
-    """Return the function of one class; `scratch` maps values kept in device memory to their argument's
-    name.
-    """
+    """Return the function of one class."""
+    outline = layout.outline
     entry = Block(arg_types=[INDEX] * len(args))
     for value, arg in zip(entry.args, args, strict=True):
         set_name(value, arg.name.removeprefix("%"))
@@ -44,7 +38,7 @@ def class_function(
         core = Index(0)
         if len(plan.cores) > 1 or plan.cores != (0,):
             core = of(emit.add(GetComputeTileIdOp(1), "core"))
-    offsets = {v: (arg, _region(outline, v, len(plan.cores))) for v, arg in scratch.items()}
+    offsets = {v: (arg, _region(outline, v, len(plan.cores))) for v, arg in layout.scratch.items()}
     memory = Memory(
         emit,
         {a.name: v for a, v in zip(args, entry.args, strict=True)},
@@ -54,11 +48,11 @@ def class_function(
         offsets,
         is_shared=bool(plan.strips.get("ahead")),
     )
-    for value, place in homes.items():
+    for value, place in layout.homes.items():
         if place.kind == "lx":
             memory.home_elements[value] = _elements(outline, value)
-    phases = iter(plan.phases)
-    _items(outline.items, Context(emit, memory, device, outline, homes, plan), phases)
+    phases = zip(plan.phases, layout.shapes, strict=True)
+    _items(outline.items, Context(emit, memory, device, plan), phases)
     emit.finish(entry)
     entry.add_op(func.ReturnOp())
     made = func.FuncOp(name, ([INDEX] * len(args), []), Region(entry))
@@ -67,20 +61,18 @@ def class_function(
     return made
 
 
+Phases = Iterator[tuple[PhasePlan, Shape]]
+
+
 class Context:
     """What emitting the items of a class needs."""
 
-    def __init__(
-        self, emit: Emitter, memory: Memory, device: Device, outline: Outline, homes: Homes, plan: ClassPlan
-    ) -> None:
-        self.emit, self.memory, self.device = emit, memory, device
-        self.outline, self.homes, self.plan = outline, homes, plan
+    def __init__(self, emit: Emitter, memory: Memory, device: Device, plan: ClassPlan) -> None:
+        self.emit, self.memory, self.device, self.plan = emit, memory, device, plan
         self.hosts = {phase.beside for phase in plan.phases}
 
 
-def _items(
-    items: Sequence[Item], context: Context, phases: Iterator[PhasePlan], turn: Turn | None = None
-) -> None:
+def _items(items: Sequence[Item], context: Context, phases: Phases, turn: Turn | None = None) -> None:
     waiting: Phase | None = None
     for item in items:
         if isinstance(item, LoopItem):
@@ -89,8 +81,7 @@ def _items(
         if isinstance(item, Handover):
             handover(context.emit, item, context.device, context.plan.cores)
             continue
-        plan = next(phases)
-        made = shape(item, context.outline, context.homes)
+        plan, made = next(phases)
         phase = Phase(context.emit, context.memory, context.device, made, plan, context.plan.cores, turn)
         if plan.name in context.hosts:
             waiting = phase
@@ -100,7 +91,7 @@ def _items(
         waiting = None
 
 
-def _loop(item: LoopItem, context: Context, phases: Iterator[PhasePlan]) -> None:
+def _loop(item: LoopItem, context: Context, phases: Phases) -> None:
     loop: Loop = item.loop
     trips = context.memory.number(Linear(loop.trip))
     with context.emit.loop(trips, loop.name.removeprefix("%")) as number:

@@ -24,7 +24,9 @@ class Index:
 
     def __add__(self, other: Index | int) -> Index:
         if isinstance(other, int):
-            return Index(self.const + other, self.terms)
+            return Index(self.const + other, self.terms) if other else self
+        if not other.terms or not self.terms:
+            return Index(self.const + other.const, self.terms or other.terms)
         factors = dict(self.terms)
         for value, factor in other.terms:
             factors[value] = factors.get(value, 0) + factor
