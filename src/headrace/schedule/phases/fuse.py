@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from headrace.schedule.graph import Access, Axis, Compute, Contraction, Dim, Scalar
@@ -38,7 +39,7 @@ class Group:
         """The dims of the iteration space."""
         return frozenset(self.extents)
 
-    @property
+    @cached_property
     def produced(self) -> dict[str, tuple[Axis, ...]]:
         """The values the group computes, with the dims of their axes."""
         return {out.value: out.axes for compute in self.computes for out in compute.outs}

@@ -96,8 +96,8 @@ class _Pass:
             names.renamed[load.value] = kept.name
 
     def _bytes_of(self, value: str) -> str:
-        names = self.scope.names
-        return names.aliases.get(source_of(value, names), source_of(value, names))
+        source = source_of(value, self.scope.names)
+        return self.scope.names.aliases.get(source, source)
 
     def _earliest(self, compute: Compute, ignored: Container[str] = ()) -> int:
         """The first phase that may hold a Compute; inputs in `ignored` do not count."""

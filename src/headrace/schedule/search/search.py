@@ -13,7 +13,6 @@ from headrace.arch.device import Device
 from headrace.schedule.buffers import ScratchpadFull
 from headrace.schedule.graph import CoreClass, Loop, PerCore, TileGraph
 from headrace.schedule.phases.fuse import Group
-from headrace.schedule.phases.homes import bytes_of, live_bytes, place_homes
 from headrace.schedule.phases.items import Item, LoopItem, flat_groups, followed, runs_of
 from headrace.schedule.phases.local import without_local_views
 from headrace.schedule.phases.outline import Outline
@@ -22,6 +21,7 @@ from headrace.schedule.phases.strips import Strips
 from headrace.schedule.plan import ClassPlan, Plan
 from headrace.schedule.replay import class_outline
 from headrace.schedule.search.beside import stored_bytes, waits, with_beside
+from headrace.schedule.search.homes import bytes_of, live_bytes, place_homes
 from headrace.schedule.search.phase import Tally, phase_plan
 from headrace.schedule.search.strips import choices, scratch_cycles
 from headrace.schedule.search.timeline import strip_cycles
@@ -218,11 +218,11 @@ def _first_fitting(
     several: Sequence[Strips], outlined: Callable[[Strips], Outline], guess: int, room: int
 ) -> int:
     """The number of the first of several strips, the most rows first, whose values between phases leave room
-    for phases; tried first is a guess, then where a line through what the last two take meets the room.
+    for phases. Tried first is a guess, then where a line through what the last two take meets the room, until
+    what fits is where the line says.
     """
-
     low, high = 0, len(several)  # none before `low` fits, all from `high` on do
-    before, taken, at = 0, 0, guess
+    points, at = [(0, 0)], guess
     while low < high:
         at = min(max(at, low), high - 1)
         strips, made = several[at], outlined(several[at])
@@ -231,9 +231,12 @@ def _first_fitting(
             high = at
         else:
             low = at + 1
-        rows = strips.rows + (room - size) * (strips.rows - before) / ((size - taken) or 1)
-        before, taken = strips.rows, size
-        at = sum(other.rows > rows for other in several)
+        points.append((strips.rows, size))
+        (less, before), (rows, taken) = points[-2:]
+        most = rows + (room - taken) * (rows - less) / ((taken - before) or 1)
+        at = sum(other.rows > most for other in several)
+        if high <= at and high < len(several) and len(points) > 2:
+            break
     return high
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from math import prod
 
 from headrace.numbers.dtypes import itemsize
@@ -42,18 +44,16 @@ def live_bytes(outline: Outline, kinds: Mapping[str, str], inside: bool = False)
     for number, group in enumerate(groups):
         for name in _touched(group):
             touched.setdefault(outline.names.aliases.get(name, name), []).append(number)
-    spans = {}
-    for value, numbers in touched.items():
-        is_within = len({places[n] for n in numbers}) == 1 and _is_made_first(groups[numbers[0]], value)
-        ends = places if not is_within else parts
-        first, last = ends[numbers[0]], ends[numbers[-1]]
-        spans[value] = [n for n in range(len(groups)) if first <= ends[n] <= last]
-    found = [0] * len(groups)
+    change = [0] * (len(groups) + 1)  # of the bytes alive, from one phase to the next
     for value in outline.homes:
         if kinds[value] == "lx":
-            for number in spans[value]:
-                found[number] += bytes_of(outline.names.values[value])
-    return found
+            numbers = touched[value]
+            is_within = len({places[n] for n in numbers}) == 1 and _is_made_first(groups[numbers[0]], value)
+            ends = places if not is_within else parts
+            size = bytes_of(outline.names.values[value])
+            change[bisect_left(ends, ends[numbers[0]])] += size
+            change[bisect_right(ends, ends[numbers[-1]])] -= size
+    return list(accumulate(change[:-1]))
 
 
 def _parts(items: Sequence[Item]) -> Iterator[int]:
