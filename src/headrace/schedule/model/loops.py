@@ -18,7 +18,7 @@ from headrace.schedule.model.bodies.combiners import identity
 from headrace.schedule.model.bounds import Bounds, bounds_of, longest, parted
 from headrace.schedule.model.dissolve.attempt import dissolved
 from headrace.schedule.model.state import Binding, Refused, Split, State
-from headrace.schedule.model.statements import defined, renamed
+from headrace.schedule.model.statements import aliased, defined
 from headrace.schedule.model.tensors import AnyTensor, Constant, Filled, Integer, Tensor, whole
 from headrace.schedule.model.tidy.cleanup import drop_dead, number_inits
 
@@ -159,7 +159,7 @@ class _Symbolic:
             yields = [state.get(v) for v in block.last_op.operands]
             carried = self._carry(bound, yields)
             kept = self._unchanged(bound, carried)
-            body = tuple(renamed(s, lambda name: kept.get(name, name)) for s in state.block)
+            body = tuple(aliased(s, kept) for s in state.block)
         finally:
             state.block = outer
             del state.ranges[self.name]

@@ -119,6 +119,11 @@ def renamed(
     return _renamed(statement, name, dim)
 
 
+def aliased(statement: Statement, names: Mapping[str, str]) -> Statement:
+    """The statement with values called by their other name, where `names` gives one."""
+    return renamed(statement, lambda n: names.get(n, n)) if names else statement
+
+
 def loop_names(statement: Statement) -> list[str]:
     """The names of a loop and of those inside it."""
     if not isinstance(statement, Loop):
@@ -151,7 +156,7 @@ def _renamed(statement: Statement, name: Callable[[str], str], dim: Callable[[st
 
 def _renamed_compute(c: Compute, name: Callable[[str], str], dim: Callable[[str], str]) -> Compute:
     def axes(walk: tuple[Axis, ...]) -> tuple[Axis, ...]:
-        return tuple(replace(a, dim=None if a.dim is None else dim(a.dim)) for a in walk)
+        return tuple(a if a.dim is None or (d := dim(a.dim)) == a.dim else replace(a, dim=d) for a in walk)
 
     def init(out: Out) -> str | float | int | None:
         return name(out.init) if isinstance(out.init, str) else out.init
@@ -162,7 +167,7 @@ def _renamed_compute(c: Compute, name: Callable[[str], str], dim: Callable[[str]
     )
     return replace(
         c,
-        dims=tuple(replace(d, name=dim(d.name)) for d in c.dims),
+        dims=tuple(d if (n := dim(d.name)) == d.name else replace(d, name=n) for d in c.dims),
         ins=tuple(Access(name(a.value), axes(a.axes)) for a in c.ins),
         outs=tuple(replace(o, value=name(o.value), axes=axes(o.axes), init=init(o)) for o in c.outs),
         body=tuple(_renamed_scalar(s, dim) for s in c.body),

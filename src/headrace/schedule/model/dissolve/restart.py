@@ -9,7 +9,7 @@ from math import inf
 from headrace.schedule.graph import Compute, Loop, Reshape, Scalar, Statement, Value
 from headrace.schedule.model.bodies.body import pruned
 from headrace.schedule.model.dissolve.stays import Stays
-from headrace.schedule.model.statements import input_number, renamed
+from headrace.schedule.model.statements import aliased, input_number
 
 
 def restarted(
@@ -24,7 +24,7 @@ def restarted(
     alias: dict[str, str] = {}
     kept: list[Statement] = []
     for s in loop.body:
-        s = renamed(s, lambda n: alias.get(n, n))
+        s = aliased(s, alias)
         if isinstance(s, Compute):
             s = _started(_simplified(s, known), kept)
             whole = _copied(s, values)
@@ -40,7 +40,7 @@ def restarted(
         raise Stays
     names |= results
     names |= {n: names.get(m, m) for n, m in alias.items()}
-    return tuple(renamed(s, lambda n: names.get(n, n)) for s in kept), names
+    return tuple(aliased(s, names) for s in kept), names
 
 
 def _started(c: Compute, before: list[Statement]) -> Compute:

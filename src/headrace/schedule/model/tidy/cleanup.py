@@ -20,7 +20,7 @@ from headrace.schedule.graph import (
     Value,
 )
 from headrace.schedule.model.bodies.body import pruned
-from headrace.schedule.model.statements import changed, has_stores, makes, reads, renamed
+from headrace.schedule.model.statements import aliased, changed, has_stores, makes, reads, renamed
 from headrace.schedule.ring import apart_entry
 
 
@@ -78,14 +78,17 @@ def share(
     own = set(kept_names)
     kept: list[Statement] = []
     for s in body:
-        s = renamed(s, lambda n: alias.get(n, n))
+        s = aliased(s, alias)
         written = changed([s])
         table = {k: t for k, t in table.items() if not (isinstance(t, Load) and _sources(t) & written)}
         if isinstance(s, Loop):
             s = replace(s, body=share(s.body, values, table, {c.yielded for c in s.carried}))
         elif not isinstance(s, Store | Handover):
-            first = table.setdefault(_key(s, values), s)
-            if first is not s and not own & set(_names(s)):
+            key = _key(s, values)
+            first = table.get(key)
+            if first is None:
+                table[key] = s
+            elif not own & set(_names(s)):
                 alias.update(zip(_names(s), _names(first), strict=True))
                 continue
         kept.append(s)
@@ -127,7 +130,7 @@ def simplify_reshapes(
     own = set(kept_names)
     kept: list[Statement] = []
     for s in body:
-        s = renamed(s, lambda n: alias.get(n, n))
+        s = aliased(s, alias)
         if isinstance(s, Loop):
             s = replace(s, body=simplify_reshapes(s.body, values, {c.yielded for c in s.carried}))
         if isinstance(s, Reshape):

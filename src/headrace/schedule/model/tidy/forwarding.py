@@ -14,7 +14,7 @@ import numpy as np
 from headrace.schedule.graph import Load, Reshape, Statement, Store, Value
 from headrace.schedule.model.algebra import number as nm
 from headrace.schedule.model.bodies.body import from_linear
-from headrace.schedule.model.statements import changed, everything, renamed
+from headrace.schedule.model.statements import aliased, changed, everything
 
 Walk = tuple[tuple[int, int], ...]
 """Extent and stride of every run of axes that one stride walks through: the order of the elements."""
@@ -79,7 +79,7 @@ def forwarded(
             else:
                 made.append(Reshape(s.value, source.value, s.where))
             continue
-        made.append(renamed(s, lambda n: names.get(n, n)))
+        made.append(aliased(s, names))
         written = {arg for _, arg in changed([s])}
         left = [one for one in left if one.arg not in written]
     return made, found

@@ -50,15 +50,23 @@ class Footprint:
         if len(starts) * prod(n for n, _ in outer) > RUN_LIMIT:
             self.counted += min(len(starts) * prod(n for n, _ in walked), prod(view.sizes)) * size
             return
+        runs = np.stack([starts, starts + length])
         for n, stride in outer:
-            starts = (starts[:, None] + stride * np.arange(n)[None, :]).ravel()
-        first = starts * size
-        self.runs.setdefault(view.arg, []).append(np.stack([first, first + length * size]))
+            runs = _merged(runs)
+            if stride > 0 and np.all(runs[1] - runs[0] >= stride):  # tiles side by side
+                runs[1] += (n - 1) * stride
+            else:
+                runs = (runs[:, :, None] + stride * np.arange(n)).reshape(2, -1)
+        self.runs.setdefault(view.arg, []).append(_merged(runs) * size)
 
     @property
     def size_bytes(self) -> int:
         """Distinct bytes."""
-        return self.counted + sum(_merged(runs) for runs in self.runs.values())
+        found = 0
+        for runs in self.runs.values():
+            starts, ends = _merged(np.concatenate(runs, axis=1))
+            found += int((ends - starts).sum())
+        return self.counted + found
 
 
 def _anchor(view: View, origin: Iterable, points: Points) -> np.ndarray:  # type: ignore[type-arg]
@@ -80,12 +88,13 @@ def _coalesced(walked: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]]
     return outer, length
 
 
-def _merged(runs: list[np.ndarray]) -> int:
-    """Bytes in the union of runs."""
-    table = np.concatenate(runs, axis=1)
-    starts, ends = table[:, np.argsort(table[0])]
-    before = np.concatenate([starts[:1], np.maximum.accumulate(ends)[:-1]])
-    return int(np.maximum(ends - np.maximum(starts, before), 0).sum())
+def _merged(runs: np.ndarray) -> np.ndarray:
+    """The union of runs (a row of first places, one of those after the last): runs apart, in order."""
+    starts, ends = runs[:, np.argsort(runs[0])]
+    ends = np.maximum.accumulate(ends)
+    is_first = np.ones(len(starts), bool)
+    is_first[1:] = starts[1:] > ends[:-1]
+    return np.stack([starts[is_first], ends[np.append(is_first[1:], True)[: len(ends)]]])
 
 
 def _gathered(s: Load | Store, shape: tuple[int, ...], extents: dict[int, int], points: Points) -> int:
