@@ -136,12 +136,12 @@ def _difference(a: Expr, b: Expr) -> Expr:
 
 
 NUMERIC: Mapping[str, Callable[[int, int], int]] = {
-    "floordiv": lambda x, y: x // y,
+    "floordiv": operator.floordiv,
     "ceildiv": lambda x, y: -(-x // y),
-    "mod": lambda x, y: x % y,
+    "mod": operator.mod,
     "min": min,
     "max": max,
-    "mul": lambda x, y: x * y,
+    "mul": operator.mul,
     "truncdiv": lambda x, y: abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1),
     "rem": lambda x, y: x - y * (abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)),
 }

@@ -4,6 +4,7 @@ ends.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +29,7 @@ class Memories:
 
     def group(self, function: Any) -> None:
         """Make one buffer of the allocations that any select_memref rotates through."""
-        found = [op for op in function.walk() if op.name in ("ktdf.select_memref", "memref.alloc")]
+        found = list(_defining(function))
         for op in found:
             if op.name == "ktdf.select_memref":
                 candidates = list(op.candidates)
@@ -111,6 +112,15 @@ class Memories:
         )
         moved = tuple(a + b for a, b in zip(base.corner, corner, strict=True))
         return Place(base.memory, moved, extents)
+
+
+def _defining(op: Any) -> Iterator[Any]:
+    """The allocations and rotations inside an op, in text order."""
+    for inner in (inner for region in op.regions for block in region.blocks for inner in block.ops):
+        if inner.name in ("ktdf.select_memref", "memref.alloc"):
+            yield inner
+        elif inner.regions:
+            yield from _defining(inner)
 
 
 def _message_shape(slot: Any) -> tuple[int, ...]:

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from xdsl.dialects.builtin import UnknownLoc
+
 from headrace.arch.device import Device
-from headrace.ir.diagnostics import Diagnostic, HeadraceError
+from headrace.ir.diagnostics import Diagnostic, HeadraceError, Location
 from headrace.ir.text import location
 from headrace.schedule.lower import memories
 from headrace.schedule.lower.annotations import cores_of, groups, handover, is_in_parallel, is_zero, order
@@ -80,6 +82,7 @@ class _Reader:
         self.values: Values = {}
         self.loops: dict[Any, Loop] = {}
         self.memories = memories.Memories(self.values, device.corelets)
+        self.around: dict[Any, Location] = {}
         self.pipelines = 0
         self.names = 0
 
@@ -95,6 +98,15 @@ class _Reader:
         buffers = tuple(self.memories.buffers)
         function = Function(name, self.cores, self.device.corelets, names, body, buffers)
         return Source(function, self.values, self.memories.slots, dict(self.op.attributes))
+
+    def where(self, op: Any) -> Location:
+        """Return where an op stands; ops built by a program stand where the one around them does."""
+        parent = op.parent_op() if type(op.location) is UnknownLoc else None
+        if parent is None:
+            return location(op)
+        if parent not in self.around:
+            self.around[parent] = location(parent)
+        return self.around[parent]
 
     def block(self, ops: Iterable[Any]) -> tuple[Item, ...]:
         """Return the loops and stages of a block of the control tree."""
@@ -156,8 +168,9 @@ class _Reader:
         self.values[block.args[0]] = Expr(0, ((var, 1),))
         phase = op.attributes.get("headrace.phase")
         label = phase.data if phase is not None else ""
-        self.loops[block.args[0]] = Loop(var, low, high, step, (), label, location(op))
-        return (Loop(var, low, high, step, self.block(block.ops), label, location(op)),)
+        place = self.where(op)
+        self.loops[block.args[0]] = Loop(var, low, high, step, (), label, place)
+        return (Loop(var, low, high, step, self.block(block.ops), label, place),)
 
     def parallel(self, op: Any) -> tuple[Item, ...]:
         """Return the share of this corelet: instance i of n runs the i-th block of ceil(points / n)
@@ -187,7 +200,7 @@ class _Reader:
             self.values[iv] = low + combine("mul", own, step)
             rest = combine("floordiv", rest, count) if len(ivs) > 1 else rest
         body = self.block(op.region.block.ops)
-        return body if single else (Loop(var, first, last, ONE, body, where=location(op)),)
+        return body if single else (Loop(var, first, last, ONE, body, where=self.where(op)),)
 
     def share(self, total: Expr, instances: int) -> tuple[Expr, Expr]:
         """Return the first point and the end of the share of each corelet."""
@@ -223,14 +236,14 @@ class _Reader:
         body = self.nodes(op.region.block.ops)
         if not body:
             return ()
-        stage = Stage(unit.kind, number, body, location(op))
+        stage = Stage(unit.kind, number, body, self.where(op))
         check_channels(stage, self.memories.slots, self.device)
         alone = unit.per == "corelet" and self.device.corelets > 1 and not is_in_parallel(op)
         if not alone:
             return (stage,)
         self.names += 1
         once = Expr(is_zero(self.corelet))
-        return (Loop(Var(f"once.{self.names}"), ZERO, once, ONE, (stage,), where=location(op)),)
+        return (Loop(Var(f"once.{self.names}"), ZERO, once, ONE, (stage,), where=stage.where),)
 
     def nodes(self, ops: Iterable[Any]) -> tuple[Node, ...]:
         """Return what a stage does, in order."""
@@ -268,7 +281,7 @@ class _Reader:
         self.values[block.args[0]] = Expr(0, ((var, 1),))
         mark = op.attributes.get("loop_type")
         kind = mark.data.value if mark is not None else None
-        return (PointLoop(var, low, high, step, kind, self.nodes(block.ops), op, location(op)),)
+        return (PointLoop(var, low, high, step, kind, self.nodes(block.ops), op, self.where(op)),)
 
     def transfer(self, op: Any) -> Transfer:
         """Return a data_transfer."""
@@ -279,7 +292,7 @@ class _Reader:
         ):
             slot = self.memories.slot(value)
             ends.append(slot if slot else self.memories.box(op, value, ids, amap, sizes, static))
-        return Transfer(ends[0], ends[1], order(op), groups(op), location(op))
+        return Transfer(ends[0], ends[1], order(op), groups(op), self.where(op))
 
     def indirect(self, op: Any) -> Indirect:
         """Return a gather or scatter written as ktdf.opaque."""
@@ -291,5 +304,5 @@ class _Reader:
         first, second, third = (self.memories.whole(op, operand) for operand in op.operands)
         dim = int(op.attributes["headrace.dim"].value.data) if "headrace.dim" in op.attributes else 0
         if kind == "gather":
-            return Indirect("gather", first, second, third, dim, groups(op), location(op))
-        return Indirect("scatter", first, third, second, dim, None, location(op))
+            return Indirect("gather", first, second, third, dim, groups(op), self.where(op))
+        return Indirect("scatter", first, third, second, dim, None, self.where(op))

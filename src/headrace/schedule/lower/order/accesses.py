@@ -12,6 +12,7 @@ from headrace.schedule.lower.index import (
     ONE,
     ZERO,
     Expr,
+    Number,
     Var,
     combine,
     entries,
@@ -19,6 +20,7 @@ from headrace.schedule.lower.index import (
     substitute,
     times,
     variables,
+    zip_numbers,
 )
 from headrace.schedule.lower.tree import (
     Block,
@@ -75,6 +77,15 @@ class Access:
     def key(self) -> Buffer | str:
         """What must be equal for two accesses to meet: the buffer, or the argument's name."""
         return self.memory.buffer or self.memory.argument
+
+    @cached_property
+    def happens(self) -> Number:
+        """1 for instances in which all loops around it have iterations, as far as that is known."""
+        found: Number = 1
+        for around in (*self.loops, *self.points):
+            if around.count.is_number and min(entries(around.count.const)) <= 0:
+                found = zip_numbers(lambda a, n: a if n > 0 else 0, found, around.count.const)
+        return found
 
     @cached_property
     def reach(self) -> tuple[tuple[float, float], ...]:

@@ -21,7 +21,6 @@ from headrace.schedule.lower.index import (
     substitute,
     times,
     variables,
-    zip_numbers,
 )
 from headrace.schedule.lower.order.accesses import ANY_COPY, Access, Range
 from headrace.schedule.lower.order.swing import Swing, swing
@@ -151,7 +150,7 @@ def meeting(
         gap = _gap(low, size, other_low, other_size, loops, between)
         if gap is not None and _fits(gap, gaps):
             gaps.append(gap)
-    runs = times(_runs(first), _rolled(_runs(second), shift, corelets))
+    runs = times(first.happens, _rolled(second.happens, shift, corelets))
     return None if runs == 0 else Meeting(tuple(gaps), turn, runs)
 
 
@@ -160,15 +159,6 @@ def _fits(gap: Gap, gaps: Sequence[Gap]) -> bool:
     time.
     """
     return gap.swing is None or all(g.swing is None or g.swing.var == gap.swing.var for g in gaps)
-
-
-def _runs(access: Access) -> Number:
-    """Return 1 for instances in which all loops around an access have iterations, as far as that is known."""
-    found: Number = 1
-    for around in (*access.loops, *access.points):
-        if around.count.is_number and min(entries(around.count.const)) <= 0:
-            found = zip_numbers(lambda a, n: a if n > 0 else 0, found, around.count.const)
-    return found
 
 
 Dim = tuple[Expr | None, Expr | None, Expr | None, Expr | None]
