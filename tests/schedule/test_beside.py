@@ -53,7 +53,7 @@ def test_weights_are_rounded_beside_the_first_product_of_the_next_strip(length):
 def test_a_long_row_comes_in_sections_between_which_products_are_made(monkeypatch):
     search = importlib.import_module("headrace.schedule.search.search")
     choices = search.choices
-    monkeypatch.setattr(search, "choices", lambda part, without: (c[:1] for c in choices(part, without)))
+    monkeypatch.setattr(search, "choices", lambda *given: (c[:1] for c in choices(*given)))
     monkeypatch.setattr(search, "scratch_cycles", lambda *_: inf)
     settings = {"lx.size_bytes": 512 * 1024, "PT.resident_bytes": 8192, "SFU_REG.size_bytes": 512}
     text = attention(1, 384, 128)

@@ -48,7 +48,7 @@ def blocks(monkeypatch):
     """A function that has the search cut all softmaxes in strips and blocks of a size, whatever they cost."""
 
     def cut(rows: int, block: int, is_ahead: bool = False) -> None:
-        def choices(part, without):
+        def choices(part, *options):
             steps = 8 if extent(part).has_triangle else 1
             yield [[Strips(rows, steps, kept=False, ahead=is_ahead, block=block)]]
 

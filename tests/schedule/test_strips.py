@@ -13,6 +13,7 @@ from benchmarks.kernels.attention import attention
 from benchmarks.kernels.blocks import attention as unmasked
 from benchmarks.schedule import timed_cycles
 
+from headrace.arch.device import Device
 from headrace.arch.presets import device
 from headrace.ir.diagnostics import HeadraceError
 from headrace.ir.text import parse
@@ -28,6 +29,8 @@ from headrace.schedule.phases.triangle import triangle
 from headrace.schedule.plan import ClassPlan, Plan
 from headrace.schedule.plan_text import plan_text
 from headrace.schedule.replay import strips_of
+from headrace.schedule.search import search
+from headrace.schedule.search import strips as cuts
 
 SMALL = 131072
 """Bytes of a scratchpad that takes no square of 128 scores."""
@@ -36,7 +39,12 @@ SMALL = 131072
 @lru_cache(maxsize=4)
 def compiled(text: str, size: int):
     """The program of a KTIR text for a device with a scratchpad of `size` bytes."""
-    return compile_kernel(Kernel(text), device("spyre", {"lx.size_bytes": size}), Options())
+    return compile_kernel(Kernel(text), small(size), Options())
+
+
+def small(size: int) -> Device:
+    """The device with a scratchpad of `size` bytes."""
+    return device("spyre", {"lx.size_bytes": size})
 
 
 def strips(program):
@@ -121,6 +129,21 @@ def test_a_plan_in_strips_is_replayed():
     again = compile_kernel(Kernel(text), program.device, Options(plan=json.loads(plan.to_json())))
     assert again.dfir == program.dfir
     assert f"in strips of {plan.classes[0].strips['rows']} rows" in plan_text(plan)
+
+
+def test_more_effort_tries_more_steps_of_columns():
+    graph = model(Kernel(attention(1, 2048, 128)).module, device("spyre"))
+    plans = [search(graph, device("spyre"), Options(effort=effort)) for effort in (1, 2)]
+    assert [plan.classes[0].strips["steps"] for plan in plans] == [8, 16]
+    assert plans[1].predicted_cycles < plans[0].predicted_cycles
+
+
+@pytest.mark.long
+def test_many_steps_of_columns_are_right(monkeypatch):
+    monkeypatch.setattr(cuts, "STEPS", cuts.MORE_STEPS)
+    text = attention(1, 1024, 32)
+    program = check(text, 4 * SMALL, program=compile_kernel(Kernel(text), small(4 * SMALL), Options()))
+    assert [part["steps"] for part in strips(program)] == [16]
 
 
 @pytest.mark.long

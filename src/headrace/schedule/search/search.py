@@ -85,8 +85,8 @@ def search(
 
     A phase gets `room` bytes of the scratchpad (the largest of `rooms` if not given). Where the least tile of
     a fused phase needs more, nothing is fused; ScratchpadFull if even then one does. `simulate` gives the
-    cycles of a plan; from effort 2 on, plans that differ from the best one in some phases are simulated too
-    and the fastest wins.
+    cycles of a plan; from effort 2 on, more steps of strips are tried, and plans that differ from the best
+    one in some phases are simulated too: the fastest wins.
     """
     graph = without_local_views(graph)
     chosen: Options = options if options is not None else Defaults()
@@ -95,12 +95,12 @@ def search(
     room = rooms(device)[0] if room is None else room
     fusing = "fusion" not in without
     try:
-        classes = _classes(graph, device, without, fusing, tally, room)
+        classes = _classes(graph, device, without, fusing, tally, room, chosen.effort)
     except ScratchpadFull:
         if not fusing:
             raise
         fusing, tally = False, Tally()
-        classes = _classes(graph, device, without, fusing, tally, room)
+        classes = _classes(graph, device, without, fusing, tally, room, chosen.effort)
     total = side_by_side(classes)
     least = bound(Work.from_attribute({k: v for k, v in graph.work.items() if isinstance(v, int)}), device)
     best = Plan(
@@ -129,13 +129,25 @@ def spare_bytes(device: Device) -> int:
 
 
 def _classes(
-    graph: TileGraph, device: Device, without: frozenset[str], fusing: bool, tally: Tally, room: int
+    graph: TileGraph,
+    device: Device,
+    without: frozenset[str],
+    fusing: bool,
+    tally: Tally,
+    room: int,
+    effort: int,
 ) -> tuple[ClassPlan, ...]:
-    return tuple(_class_plan(part, device, without, fusing, tally, room) for part in graph.classes)
+    return tuple(_class_plan(part, device, without, fusing, tally, room, effort) for part in graph.classes)
 
 
 def _class_plan(
-    part: CoreClass, device: Device, without: frozenset[str], fusing: bool, tally: Tally, room: int
+    part: CoreClass,
+    device: Device,
+    without: frozenset[str],
+    fusing: bool,
+    tally: Tally,
+    room: int,
+    effort: int,
 ) -> ClassPlan:
     """The plan of a class with as many values between phases in the scratchpad as leave every phase room; in
     strips, if values would go through device memory or from one product to another, and strips are predicted
@@ -148,7 +160,7 @@ def _class_plan(
     may_gain = "scratch" in kinds.values()
     may_gain = may_gain or (bool(kinds) and len(products) > 1 and not _has_loops(part))
     if fusing and may_gain and not {"residency", "retiling"} & without:
-        stripped = _stripped(part, device, without, tally, room)
+        stripped = _stripped(part, device, without, tally, room, effort)
     if stripped is not None and stripped.cycles <= scratch_cycles(made, kinds, len(part.cores), device):
         return stripped
     whole = _resident(part, made, device, without, tally, room)
@@ -181,14 +193,14 @@ def _resident(
 
 
 def _stripped(
-    part: CoreClass, device: Device, without: frozenset[str], tally: Tally, room: int
+    part: CoreClass, device: Device, without: frozenset[str], tally: Tally, room: int, effort: int
 ) -> ClassPlan | None:
     """The best plan of a class in strips, all values between phases in the scratchpad; None if none fits."""
     found: list[ClassPlan] = []
     has_loops = _has_loops(part)
     outlined = cache(lambda strips: class_outline(part, device, True, strips, has_loops))
     place = 0
-    for lists in choices(part, without):
+    for lists in choices(part, without, effort):
         for several in lists:
             best = _best(found)
             if several and several[0].ahead and not several[0].late and best and best.strips["ahead"]:
@@ -208,7 +220,8 @@ def _best(found: Sequence[ClassPlan]) -> ClassPlan | None:
     """The fastest of plans in strips; results of more steps wait only where that gains by `WAITING`."""
     best: ClassPlan | None = None
     for plan in found:
-        is_longer = best is not None and plan.strips["waiting"] > best.strips["waiting"] > 0
+        is_alike = best is not None and plan.strips["steps"] == best.strips["steps"]
+        is_longer = is_alike and best is not None and plan.strips["waiting"] > best.strips["waiting"] > 0
         if best is None or plan.cycles * (WAITING if is_longer else 1) < best.cycles:
             best = plan
     return best

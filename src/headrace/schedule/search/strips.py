@@ -26,16 +26,18 @@ BLOCKS = (256, 128, 64)
 AHEAD = 128
 """The same where scores are computed one block ahead: of two blocks they are kept."""
 
-LATE = 3
-"""Steps by which the results of early steps are stored later than they are computed."""
+STEPS = {8: 3}
+"""Steps in which columns grow where a mask hides some, and by how many of them the results of early steps are
+stored later than they are computed: with 8 steps, 1/16 of all points is computed in vain.
+"""
 
-STEPS = 8
-"""Steps in which columns grow where a mask hides some: with 8, 1/16 of all points is computed in vain."""
+MORE_STEPS = {16: 7}
+"""The same for more effort: half as much in vain, twice the program to make."""
 
 
-def choices(part: CoreClass, without: Container[str]) -> Iterator[list[list[Strips]]]:
+def choices(part: CoreClass, without: Container[str], effort: int = 1) -> Iterator[list[list[Strips]]]:
     """Yield the strips to try, those first whose factors stay in the scratchpad; of an inner list, the first
-    that fits is better than the others.
+    that fits is better than the others. From effort 2 on, `MORE_STEPS` are tried, too.
     """
     found = extent(part)
     if found is None:
@@ -44,14 +46,16 @@ def choices(part: CoreClass, without: Container[str]) -> Iterator[list[list[Stri
         fitting = [rows for rows in LOOP_ROWS if rows < found.rows and found.rows % rows == 0]
         yield [[Strips(rows, kept=False) for rows in fitting]]
         return
-    steps = STEPS if found.has_triangle else 1
     sizes = [rows for rows in ROWS if rows < found.rows]
-    paces = [(False, 0, 0)]
-    if "double-buffering" not in without:
-        most = steps - LATE if "pacing" not in without else 0
-        late = [(True, LATE, n) for n in (most - 1, most) if n > 0]
-        paces = [*late, *paces, (True, 0, 0)] if late else [(True, 0, 0), *paces]
-    yield [[Strips(rows, steps, True, ahead, late=n, waiting=k) for rows in sizes] for ahead, n, k in paces]
+    delays = {1: 0}
+    if found.has_triangle:
+        delays = STEPS | MORE_STEPS if effort > 1 else STEPS
+    yield [
+        [Strips(rows, steps, True, ahead, late=n, waiting=k) for rows in sizes]
+        for steps, delay in delays.items()
+        for ahead, n, k in _paces(steps, delay, without)
+    ]
+    steps = max(STEPS) if found.has_triangle else 1
     if not found.has_softmax:
         yield [[Strips(rows, steps, False) for rows in sizes]]
         return
@@ -60,6 +64,15 @@ def choices(part: CoreClass, without: Container[str]) -> Iterator[list[list[Stri
     if "double-buffering" not in without:
         turns.append((AHEAD, True))
     yield [[Strips(rows, steps, False, ahead, block=n) for rows in taller] for n, ahead in turns]
+
+
+def _paces(steps: int, delay: int, without: Container[str]) -> list[tuple[bool, int, int]]:
+    """Whether strips begin one ahead, by how many steps results are late, those of how many steps wait."""
+    if "double-buffering" in without:
+        return [(False, 0, 0)]
+    most = steps - delay if delay and "pacing" not in without else 0
+    late = [(True, delay, n) for n in (most - 1, most) if n > 0]
+    return [*late, (False, 0, 0), (True, 0, 0)] if late else [(True, 0, 0), (False, 0, 0)]
 
 
 def even_rows(extent: int) -> list[int]:
