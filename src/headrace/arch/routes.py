@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from functools import lru_cache
 
 from headrace.arch.device import Device, Link, Unit, canonical
 from headrace.ir.diagnostics import Diagnostic, HeadraceError
@@ -77,6 +78,7 @@ def matrix_unit(device: Device) -> Unit | None:
     return next((unit for unit in device.units if unit.matrix is not None), None)
 
 
+@lru_cache(maxsize=64)
 def matrix_feeds(device: Device) -> MatrixFeeds:
     """Return which reader brings weights, activations and partial sums to the matrix unit.
 

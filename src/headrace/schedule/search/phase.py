@@ -19,35 +19,39 @@ from headrace.schedule.search.variants import difference
 from headrace.schedule.search.vector import Limits, describe
 
 
-@dataclass(frozen=True)
+@dataclass
 class Found:
-    """What was found for a phase of some shape: plans from the best on, how many were tried, how many of
-    those did not fit, and the bytes of scratchpad the largest takes.
+    """What was found for a phase of some shape in so much `room`: plans from the best on, how many were
+    tried, how many of those did not fit, and the bytes of scratchpad the largest takes.
     """
 
+    room: int
     shape: Shape
     plans: tuple[PhasePlan, ...]
     tried: int
     pruned: int
     lx_bytes: int
+    is_counted: bool = False
+
+    def holds_for(self, room: int) -> bool:
+        """Whether so much room has the same candidates."""
+        return room == self.room or self.lx_bytes <= room < self.room
 
 
 @dataclass
 class Tally:
-    """Counts of the search, what came second, what was found for phases by what their plans depend on, and
-    which of that is counted.
-    """
+    """Counts of the search, what came second, and what was found for phases by what their plans depend on."""
 
     seen: int = 0
     pruned: int = 0
     simulated: int = 0
     alternatives: list[Alternative] = field(default_factory=list)
-    known: dict[object, Found] = field(default_factory=dict)
-    counted: set[object] = field(default_factory=set)
+    known: dict[object, list[Found]] = field(default_factory=dict)
     runners_up: list[PhasePlan] = field(default_factory=list)
 
     def count(self, name: str, best: PhasePlan, others: Sequence[PhasePlan], found: Found) -> None:
         """Take over what was found for a phase: the best of the others are kept as alternatives."""
+        found.is_counted = True
         self.seen += found.tried
         self.pruned += found.pruned
         self.runners_up += others
@@ -66,26 +70,22 @@ class Tally:
 def phase_plan(name: str, ours: Shape, cores: int, device: Device, limits: Limits, tally: Tally) -> PhasePlan:
     """The cheapest candidate of a phase.
 
-    What all of the scratchpad would be used for is looked at first: if that fits as well, less room leads to
-    the same candidates. That does not hold for products over all rows, whose candidates depend on the room.
+    Where all candidates that were found for more room fit in less, less room leads to the same ones: what all
+    of the scratchpad would be used for is looked at first. That does not hold for products over all rows,
+    whose candidates depend on the room.
     """
-    alike = signature(ours, cores)
-    rooms = [limits.lx_bytes]
-    if limits.is_repeated or ours.group.kind == "vector":
-        rooms.insert(0, device.memory("ct_local").size_bytes)
-    for room in rooms:
-        allowed = replace(limits, lx_bytes=room)
-        mark = (alike, allowed)
-        if mark not in tally.known:
-            tally.known[mark] = _found(name, ours, cores, device, allowed)
-        found = tally.known[mark]
-        if found.lx_bytes <= limits.lx_bytes:
-            break
+    is_alike = limits.is_repeated or ours.group.kind == "vector"
+    most = device.memory("ct_local").size_bytes if is_alike else limits.lx_bytes
+    mark = signature(ours, cores), replace(limits, lx_bytes=0) if is_alike else limits
+    known = tally.known.setdefault(mark, [])
+    for room in (most, limits.lx_bytes):
+        if not any(f.room == room or f.holds_for(limits.lx_bytes) for f in known):
+            known.append(_found(name, ours, cores, device, replace(limits, lx_bytes=room)))
+    found = next(f for f in known if f.holds_for(limits.lx_bytes))
     if not found.plans:
         raise ScratchpadFull(_too_large(ours.group, limits))
     best = carried_over(found.plans[0], found.shape, ours, name)
-    if mark not in tally.counted:
-        tally.counted.add(mark)
+    if not found.is_counted:
         tally.count(name, best, [carried_over(p, found.shape, ours, name) for p in found.plans[1:]], found)
     return best
 
@@ -98,7 +98,7 @@ def _found(name: str, ours: Shape, cores: int, device: Device, limits: Limits) -
         tried += least_plans(name, ours, device, cores, limits)
     fitting = sorted((p for p in tried if p is not None), key=order)
     largest = max((p.lx_bytes for p in fitting), default=0)
-    return Found(ours, tuple(fitting[:4]), len(tried), len(tried) - len(fitting), largest)
+    return Found(limits.lx_bytes, ours, tuple(fitting[:4]), len(tried), len(tried) - len(fitting), largest)
 
 
 def _cycles(plan: PhasePlan) -> tuple[float, ...]:

@@ -280,7 +280,7 @@ def _planned(
     strips: Strips | None = None,
 ) -> ClassPlan:
     """The plan of a class with values between phases at the given places."""
-    trial = Tally(known=tally.known, counted=tally.counted)
+    trial = Tally(known=tally.known)
     homes = {v: home(made.names.values[v], kinds[v]) for v in made.homes}
     shapes = [shape(group, made, homes) for group in flat_groups(made.items)]
     used = [sum(_bytes(made, v) for v in kinds if kinds[v] == "lx")] * len(shapes)
