@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from headrace.arch.presets import device
 from headrace.ir.text import load_file
 from headrace.runtime.kernel import Kernel
-from headrace.schedule.graph import Linear, Load, Value, View
+from headrace.schedule.graph import Linear, Load, PerCore, Value, View
 from headrace.schedule.model import model
 from headrace.schedule.model.work.footprint import Footprint
 from headrace.schedule.model.work.masks import _pairs
@@ -84,12 +84,17 @@ def test_a_footprint_is_the_union_of_its_boxes(data: st.DataObject) -> None:
     found = Footprint()
     for k in range(data.draw(st.integers(1, 4))):
         extents = tuple(data.draw(st.integers(1, n)) for n in sizes)
-        origin = tuple(data.draw(st.integers(0, n - e)) for n, e in zip(sizes, extents, strict=True))
+        cores = data.draw(st.integers(1, 4))
+        origins = [
+            tuple(data.draw(st.integers(0, n - e)) for _ in range(cores))
+            for n, e in zip(sizes, extents, strict=True)
+        ]
         view = View("x", Linear(0), "f16", sizes, tuple(strides))
-        load = Load(f"v{k}", view, tuple(Linear(o) for o in origin), tuple(range(rank)))
-        found.add(load, {f"v{k}": Value(f"v{k}", extents, "f16")}, Points(np.arange(1)))
-        grid = np.indices(extents).reshape(rank, -1) + np.array(origin)[:, None]
-        touched |= set((np.array(strides)[:, None] * grid).sum(axis=0).tolist())
+        load = Load(f"v{k}", view, tuple(Linear(PerCore(o)) for o in origins), tuple(range(rank)))
+        found.add(load, {f"v{k}": Value(f"v{k}", extents, "f16")}, Points(np.arange(cores)))
+        for origin in zip(*origins, strict=True):
+            grid = np.indices(extents).reshape(rank, -1) + np.array(origin)[:, None]
+            touched |= set((np.array(strides)[:, None] * grid).sum(axis=0).tolist())
     assert found.size_bytes == 2 * len(touched)
 
 
