@@ -318,7 +318,7 @@ def _ring(corelets: Sequence[Sequence[tuple[int, int]]]) -> dict[str, Any]:
     if not corelets:
         return {}
     listed = [core for pairs in corelets for pair in pairs for core in pair]
-    return {"headrace.ring_pairs": builtin.DenseArrayBase.from_list(builtin.i64, listed)}
+    return {"headrace.ring_pairs": mlir.dense(listed)}
 
 
 def permutation(order: Sequence[int]) -> Any:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from xdsl.dialects import builtin, func
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Block, Region
 
 from headrace.arch.device import Device
 from headrace.ir.ktdp.views import GetComputeTileIdOp
 from headrace.ir.syntax import set_name
+from headrace.schedule.build import mlir
 from headrace.schedule.build.emitter import INDEX, Emitter
 from headrace.schedule.build.handovers import handover
 from headrace.schedule.build.indices import Index, of
@@ -57,7 +58,7 @@ def class_function(
     entry.add_op(func.ReturnOp())
     made = func.FuncOp(name, ([INDEX] * len(args), []), Region(entry))
     made.attributes["grid"] = ArrayAttr([IntegerAttr(len(plan.cores), i64)])
-    made.attributes["headrace.cores"] = DenseArrayBase.from_list(i64, list(plan.cores))
+    made.attributes["headrace.cores"] = mlir.dense(plan.cores)
     return made
 
 
@@ -125,7 +126,7 @@ def argument_attribute(args: Sequence[Arg]) -> ArrayAttr:  # type: ignore[type-a
                 {
                     "name": StringAttr(arg.name.removeprefix("%")),
                     "dtype": StringAttr(arg.dtype),
-                    "shape": DenseArrayBase.from_list(i64, list(arg.shape)),
+                    "shape": mlir.dense(arg.shape),
                     "role": StringAttr(arg.role),
                 }
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, StringAttr, i64
+from xdsl.dialects.builtin import StringAttr
 
 from headrace.arch.device import Device
 from headrace.schedule.build import mlir
@@ -52,7 +52,7 @@ def _signals(emit: Emitter, ends: tuple[str, str], label: str, pairs: Sequence[t
             "headrace.from": StringAttr(ends[0]),
             "headrace.to": StringAttr(ends[1]),
             "headrace.label": StringAttr(label),
-            "headrace.pairs": DenseArrayBase.from_list(i64, [core for pair in pairs for core in pair]),
+            "headrace.pairs": mlir.dense([core for pair in pairs for core in pair]),
         },
     )
     emit.block.add_op(op)

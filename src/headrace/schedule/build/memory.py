@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -273,7 +274,8 @@ def _expand(source: SSAValue, sizes: tuple[int, ...], dtype: str) -> Any:
     return mlir.make("memref.expand_shape", [source], [mlir.buffer(sizes, dtype)], properties)
 
 
-def box_set(sizes: Sequence[int]) -> Any:
+@cache
+def box_set(sizes: tuple[int, ...]) -> Any:
     """Return the set of all coordinates of a box."""
     constraints = []
     for k, size in enumerate(sizes):

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xdsl.dialects.builtin import DenseArrayBase, i64
-
 from headrace.arch.device import Device
-from headrace.schedule.build import rows
+from headrace.schedule.build import mlir, rows
 from headrace.schedule.build.emitter import Box, Emitter
 from headrace.schedule.build.indices import Index
 from headrace.schedule.build.memory import Buffered, Memory
@@ -137,7 +135,7 @@ def sharing(phase: Phase, operand: Operand) -> dict[str, Any]:
     if key(operand) not in phase.plan.multicast:
         return {}
     found = groups(operand.surface.base, len(phase.cores), phase.device)
-    return {"headrace.multicast_groups": DenseArrayBase.from_list(i64, found)}
+    return {"headrace.multicast_groups": mlir.dense(found)}
 
 
 def walk(
