@@ -11,7 +11,6 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,9 @@ if TYPE_CHECKING:
 KEPT = 64
 """Programs kept, the ones asked for last; one holds some MB of modules."""
 
-_PROGRAMS: OrderedDict[str, Program] = OrderedDict()
+_PROGRAMS: OrderedDict[str, tuple[Program, str]] = OrderedDict()
+"""Programs by the digest of their content, each with its plan as JSON: the cheapest copy to make."""
+
 _LOCK = threading.Lock()
 
 
@@ -48,13 +49,15 @@ def known(key: str, kernel: Kernel, device: Device) -> Program | None:
         if found is None:
             return None
         _PROGRAMS.move_to_end(key)
-    return _of(found, kernel.file, device)
+    program, plan = found
+    return _of(program, plan, kernel.file, device)
 
 
 def keep(key: str, program: Program) -> None:
     """Keep a program; the one not asked for the longest goes."""
+    plan = json.dumps(program.plan)
     with _LOCK:
-        _PROGRAMS[key] = _of(program, program.file, program.device)
+        _PROGRAMS[key] = _of(program, plan, program.file, program.device), plan
         _PROGRAMS.move_to_end(key)
         while len(_PROGRAMS) > KEPT:
             _PROGRAMS.popitem(last=False)
@@ -66,12 +69,12 @@ def clear() -> None:
         _PROGRAMS.clear()
 
 
-def _of(program: Program, file: str, device: Device) -> Program:
+def _of(program: Program, plan: str, file: str, device: Device) -> Program:
     return replace(
         program,
         file=file,
         device=device,
-        plan=deepcopy(program.plan),
+        plan=json.loads(plan),
         scalars=dict(program.scalars),
         meta=dict(program.meta),
     )
