@@ -99,8 +99,8 @@ def test_a_function_gets_its_addresses_from_constraints_when_all_else_gave_up(
     machine = device("spyre", {"lx.size_bytes": MIB})
     monkeypatch.setattr(addresses, "_lifetimes", lambda *_: iter([HARD]))
     monkeypatch.setattr(addresses, "SEARCH_NODES", 1000)
-    placed = addresses.assign(EMPTY, machine)
+    placed = addresses.assign(EMPTY, [], machine)
     check(HARD, placed, MIB)
     monkeypatch.setattr(cpsat, "solve", lambda *_: None)
     with pytest.raises(ScratchpadFull, match="do not fit the scratchpad of 1048576 bytes"):
-        addresses.assign(EMPTY, machine)
+        addresses.assign(EMPTY, [], machine)

@@ -11,6 +11,7 @@ import pytest
 
 from headrace.arch.device import Link
 from headrace.schedule.lower.index import ONE, ZERO, Expr, Var, combine
+from headrace.schedule.lower.order.accesses import accesses
 from headrace.schedule.lower.order.conflicts import Aliases, signals
 from headrace.schedule.lower.order.placement import Step, place
 from headrace.schedule.lower.tree import Block, Buffer, Loop, Memory, Place, Slot, Stage, Transfer
@@ -55,7 +56,7 @@ def mod(expr: Expr, copies: int) -> Expr:
 
 
 def edges(block: Block, *links: Link, aliases: Aliases = frozenset()) -> tuple[Edge, ...]:
-    return signals(block, Machine(links=links), aliases)  # type: ignore[arg-type]
+    return signals(block, list(accesses(block)), Machine(links=links), aliases)  # type: ignore[arg-type]
 
 
 def buffers_of(block: Block) -> set[Buffer]:

@@ -18,6 +18,7 @@ from headrace.ir.diagnostics import Diagnostic, HeadraceError
 from headrace.ir.syntax import set_name
 from headrace.schedule.lower.emit.function import FunctionValues
 from headrace.schedule.lower.emit.ops import INDEX, body, make, text
+from headrace.schedule.lower.order.accesses import accesses
 from headrace.schedule.lower.order.addresses import assign, shared
 from headrace.schedule.lower.order.conflicts import fences, signals
 from headrace.schedule.lower.programs import UnitProgram
@@ -75,9 +76,10 @@ def _kept(source: Source) -> dict[str, Any]:
 def _programs(source: Source, values: FunctionValues, device: Device) -> list[Operation]:
     """Return the programs of one class of cores, in the order of the device's units."""
     function = source.function
-    addresses = assign(function, device)
-    edges = signals(function.body, device, shared(function.buffers, addresses))
-    waits = fences(function.body, device)
+    touched = list(accesses(function.body))
+    addresses = assign(function, touched, device)
+    edges = signals(function.body, touched, device, shared(function.buffers, addresses))
+    waits = fences(touched, device)
     working = {stage.unit for stage in stages(function.body)}
     return [
         UnitProgram(function, unit.kind, values, edges, addresses, waits, source.index, source.slots).build()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -11,7 +11,7 @@ from headrace.arch.device import Device
 from headrace.ir.diagnostics import Diagnostic
 from headrace.schedule.buffers import Lifetime, ScratchpadFull, live_peak, pack
 from headrace.schedule.lower.index import Var, variables
-from headrace.schedule.lower.order.accesses import Access, accesses
+from headrace.schedule.lower.order.accesses import Access
 from headrace.schedule.lower.tree import Block, Buffer, Function, Loop, Stage
 from headrace.schedule.units import units
 
@@ -24,10 +24,12 @@ SOLVER_WORK = 0.1
 """Deterministic time of the constraint solver, tried when those nodes run out: about a second."""
 
 
-def assign(function: Function, device: Device) -> dict[str, int]:
-    """Return the byte address of every buffer that is used; ScratchpadFull if they do not fit."""
+def assign(function: Function, found: Iterable[Access], device: Device) -> dict[str, int]:
+    """Return the byte address of every buffer of a function that its accesses, `found` in text order, use;
+    ScratchpadFull if they do not fit.
+    """
     memory = device.memory("ct_local")
-    touched = _touches(function)
+    touched = _touches(found)
     for lifetimes in _lifetimes(function, touched, device):
         placed = pack(lifetimes, memory.size_bytes, memory.align_bytes, memory.reserved)
         if placed is not None:
@@ -54,12 +56,12 @@ def shared(buffers: Sequence[Buffer], addresses: dict[str, int]) -> frozenset[fr
     )
 
 
-def _touches(function: Function) -> Touches:
-    found: dict[Buffer, list[Access]] = {}
-    for access in accesses(function.body):
+def _touches(found: Iterable[Access]) -> Touches:
+    touches: Touches = {}
+    for access in found:
         if access.memory.buffer is not None:
-            found.setdefault(access.memory.buffer, []).append(access)
-    return found
+            touches.setdefault(access.memory.buffer, []).append(access)
+    return touches
 
 
 def _lifetimes(function: Function, touches: Touches, device: Device) -> Iterator[list[Lifetime]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from math import inf
@@ -15,7 +15,6 @@ from headrace.schedule.lower.order.accesses import (
     Access,
     Path,
     Range,
-    accesses,
     hull,
     is_between,
     is_far,
@@ -37,9 +36,10 @@ Aliases = frozenset[frozenset[Buffer]]
 """Pairs of buffers that share addresses."""
 
 
-def signals(block: Block, device: Device, aliases: Aliases = frozenset()) -> tuple[Edge, ...]:
-    """Return the signals that order all conflicting accesses of a control tree."""
-    found = list(accesses(block))
+def signals(
+    block: Block, found: Sequence[Access], device: Device, aliases: Aliases = frozenset()
+) -> tuple[Edge, ...]:
+    """Return the signals that order all conflicting accesses of a control tree, `found` in text order."""
     edges: list[Edge] = []
     users: dict[object, set[str]] = {}
     for access in found:
@@ -59,13 +59,13 @@ def signals(block: Block, device: Device, aliases: Aliases = frozenset()) -> tup
     return tuple(edges)
 
 
-def fences(block: Block, device: Device) -> frozenset[tuple[Path, int]]:
+def fences(found: Iterable[Access], device: Device) -> frozenset[tuple[Path, int]]:
     """Return (path of the stage, node) before which a unit waits for its own transfers of the same stage
     run.
     """
-    found: set[tuple[Path, int]] = set()
+    waits: set[tuple[Path, int]] = set()
     stages: dict[Path, list[Access]] = {}
-    for access in accesses(block):
+    for access in found:
         if device.unit(access.unit).per == "core":
             stages.setdefault(access.path, []).append(access)
     for path, listed in stages.items():
@@ -75,8 +75,8 @@ def fences(block: Block, device: Device) -> frozenset[tuple[Path, int]]:
                 continue
             met = meeting(hull(first, depth), hull(second, depth), {}, 0, device.corelets)
             if met is not None and met.at({}):
-                found.add((path, second.node))
-    return frozenset(found)
+                waits.add((path, second.node))
+    return frozenset(waits)
 
 
 def _pairs(kinds: set[str], device: Device) -> Iterator[Pair]:
