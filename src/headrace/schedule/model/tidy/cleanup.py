@@ -15,12 +15,13 @@ from headrace.schedule.graph import (
     Load,
     Loop,
     Reshape,
+    Scalar,
     Statement,
     Store,
     Value,
 )
 from headrace.schedule.model.bodies.body import pruned
-from headrace.schedule.model.statements import aliased, changed, has_stores, makes, reads, renamed
+from headrace.schedule.model.statements import aliased, changed, coordinate, has_stores, makes, reads
 from headrace.schedule.ring import apart_entry
 
 
@@ -79,8 +80,8 @@ def share(
     kept: list[Statement] = []
     for s in body:
         s = aliased(s, alias)
-        written = changed([s])
-        table = {k: t for k, t in table.items() if not (isinstance(t, Load) and _sources(t) & written)}
+        if written := changed([s]):
+            table = {k: t for k, t in table.items() if not (isinstance(t, Load) and _sources(t) & written)}
         if isinstance(s, Loop):
             s = replace(s, body=share(s.body, values, table, {c.yielded for c in s.carried}))
         elif not isinstance(s, Store | Handover):
@@ -107,18 +108,44 @@ def _key(s: Statement, values: Mapping[str, Value]) -> object:
     """Equal for statements that make equal values: names of results, dims and places left out."""
     kinds = tuple((values[n].shape, values[n].dtype) for n in _names(s))
     if isinstance(s, Compute):
-        dims = {d.name: f"#{i}" for i, d in enumerate(s.dims)}
-        results = {o.value: f"={i}" for i, o in enumerate(s.outs)}
-        s = renamed(s, lambda n: results.get(n, n), lambda d: dims.get(d, d))
-        assert isinstance(s, Compute)
-        bare = tuple(replace(e, where=Location()) for e in s.body)
-        return kinds, repr(replace(s, where=Location(), source="", body=bare))
+        return kinds, _computed(s)
     if isinstance(s, Load):
         view = replace(s.view, where=Location())
         indirect = tuple(replace(i, index=replace(i.index, where=Location())) for i in s.indirect)
         return kinds, replace(s, value="", where=Location(), view=view, indirect=indirect)
     assert isinstance(s, Reshape | Insert)
     return kinds, replace(s, value="", where=Location())
+
+
+def _computed(c: Compute) -> object:
+    """What a nest computes, its dims and results by their numbers; numbers as they are spelled, as 0.0 is not
+    -0.0.
+    """
+    dims: dict[str | None, int] = {d.name: i for i, d in enumerate(c.dims)}
+
+    def of(dim: str | None) -> int | str | None:
+        return dims.get(dim, dim)
+
+    def axes(walk: tuple[Axis, ...]) -> object:
+        return tuple((of(a.dim), a.offset, a.moved) for a in walk)
+
+    def attr(entry: Scalar) -> object:
+        if entry.op != "index":
+            return repr(entry.attr)
+        dim, offset = coordinate(entry)
+        return of(dim), offset
+
+    roles = c.contraction and tuple(
+        tuple(map(of, dims))
+        for dims in (c.contraction.batch, c.contraction.m, c.contraction.n, c.contraction.k)
+    )
+    return (
+        tuple((d.extent, d.kind) for d in c.dims),
+        tuple((a.value, axes(a.axes)) for a in c.ins),
+        tuple((axes(o.axes), o.result, o.combiner, repr(o.init)) for o in c.outs),
+        tuple((e.op, e.args, e.dtype, attr(e)) for e in c.body),
+        roles,
+    )
 
 
 def simplify_reshapes(
