@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
 from functools import cache
 
@@ -16,12 +15,12 @@ from headrace.schedule.phases.items import flat_groups
 from headrace.schedule.phases.shape import home, shape
 from headrace.schedule.phases.strips import Strips
 from headrace.schedule.replay import class_outline
-from headrace.schedule.search.homes import live_bytes
+from headrace.schedule.search.homes import kept_bytes, live_bytes
 from headrace.schedule.search.phase import Tally, _work, phase_plan
 from headrace.schedule.search.strategies import least_plans, plans
+from headrace.schedule.search.strips import first_fitting
 from headrace.schedule.search.vector import Limits
 
-search = importlib.import_module("headrace.schedule.search.search")
 CHIP = device("spyre")
 
 
@@ -59,6 +58,15 @@ def test_the_plan_of_a_phase_is_the_best_that_fits_whatever_room_was_searched_be
     assert changed  # room mattered to some
 
 
+@pytest.mark.parametrize(
+    "strips", [Strips(8, 4), Strips(64, 4, ahead=True), Strips(32, 4, ahead=True, late=2, waiting=2)]
+)
+def test_what_strips_keep_takes_as_much_whatever_they_are(strips):
+    keys, values = 2 * 512 * 64, 2 * 512 * 64
+    assert keys + values <= kept_bytes(outlined(strips)) < taken(strips)
+    assert kept_bytes(outlined(strips)) == kept_bytes(outlined(Strips(128, 4)))
+
+
 @pytest.mark.parametrize("strips", [Strips(1, 4), Strips(1, 4, kept=False, block=64)])
 def test_strips_are_the_tallest_whose_values_leave_room(strips):
     rows = (256, 192, 128, 64, 32, 16, 8)
@@ -67,4 +75,4 @@ def test_strips_are_the_tallest_whose_values_leave_room(strips):
     assert sizes == sorted(sizes, reverse=True)
     for room in (sizes[0] + 1, *sizes, *((a + b) // 2 for a, b in zip(sizes, sizes[1:], strict=False))):
         first = next((n for n, size in enumerate(sizes) if size < room), len(several))
-        assert {search._first_fitting(several, outlined, n, room) for n in range(len(several) + 1)} == {first}
+        assert {first_fitting(several, outlined, n, room) for n in range(len(several) + 1)} == {first}

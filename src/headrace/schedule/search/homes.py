@@ -12,6 +12,7 @@ from headrace.schedule.graph import Value
 from headrace.schedule.phases.fuse import Group
 from headrace.schedule.phases.items import Item, LoopItem, flat_groups
 from headrace.schedule.phases.outline import Outline
+from headrace.schedule.phases.part import KEEP
 from headrace.schedule.search.pricing import rounded
 
 
@@ -54,6 +55,15 @@ def live_bytes(outline: Outline, kinds: Mapping[str, str], inside: bool = False)
             change[bisect_left(ends, ends[numbers[0]])] += size
             change[bisect_right(ends, ends[numbers[-1]])] -= size
     return list(accumulate(change[:-1]))
+
+
+def kept_bytes(outline: Outline) -> int:
+    """Return the most bytes alive at a time of what is only brought in to be kept, all in the scratchpad: of
+    a class in strips they are the same however it is cut.
+    """
+    computes = [c for group in flat_groups(outline.items) for c in group.computes]
+    kept = {o.value for c in computes if c.source == KEEP for o in c.outs}
+    return max(live_bytes(outline, {v: "lx" if v in kept else "scratch" for v in outline.homes}))
 
 
 def _parts(items: Sequence[Item]) -> Iterator[int]:

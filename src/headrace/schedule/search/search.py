@@ -21,9 +21,9 @@ from headrace.schedule.phases.strips import Strips
 from headrace.schedule.plan import ClassPlan, Plan
 from headrace.schedule.replay import class_outline
 from headrace.schedule.search.beside import stored_bytes, waits, with_beside
-from headrace.schedule.search.homes import bytes_of, live_bytes, place_homes
+from headrace.schedule.search.homes import bytes_of, kept_bytes, live_bytes, place_homes
 from headrace.schedule.search.phase import Tally, phase_plan
-from headrace.schedule.search.strips import choices, scratch_cycles
+from headrace.schedule.search.strips import choices, first_fitting, scratch_cycles
 from headrace.schedule.search.timeline import strip_cycles
 from headrace.schedule.search.variants import fastest, side_by_side
 from headrace.schedule.search.vector import Limits
@@ -199,13 +199,17 @@ def _stripped(
     found: list[ClassPlan] = []
     has_loops = _has_loops(part)
     outlined = cache(lambda strips: class_outline(part, device, True, strips, has_loops))
-    place = 0
+    place, is_full = 0, False
     for lists in choices(part, without, effort):
-        for several in lists:
-            best = _best(found)
-            if several and several[0].ahead and not several[0].late and best and best.strips["ahead"]:
+        for several in filter(None, lists):
+            best, first = _best(found), several[0]
+            if is_full and first.kept:
+                continue
+            if first.ahead and not first.late and best is not None and best.strips["ahead"]:
                 continue  # at once what is better late
-            place = _first_fitting(several, outlined, place, room)
+            place = first_fitting(several, outlined, place, room)
+            if first.kept and place == len(several):
+                is_full = kept_bytes(outlined(several[-1])) >= room
             for strips in several[place:]:
                 plan = _in_strips(part, strips, outlined(strips), device, without, tally, room)
                 if plan is not None:
@@ -225,32 +229,6 @@ def _best(found: Sequence[ClassPlan]) -> ClassPlan | None:
         if best is None or plan.cycles * (WAITING if is_longer else 1) < best.cycles:
             best = plan
     return best
-
-
-def _first_fitting(
-    several: Sequence[Strips], outlined: Callable[[Strips], Outline], guess: int, room: int
-) -> int:
-    """The number of the first of several strips, the most rows first, whose values between phases leave room
-    for phases. Tried first is a guess, then where a line through what the last two take meets the room, until
-    what fits is where the line says.
-    """
-    low, high = 0, len(several)  # none before `low` fits, all from `high` on do
-    points, at = [(0, 0)], guess
-    while low < high:
-        at = min(max(at, low), high - 1)
-        strips, made = several[at], outlined(several[at])
-        size = max(live_bytes(made, dict.fromkeys(made.homes, "lx"), strips.block > 0))
-        if size < room:
-            high = at
-        else:
-            low = at + 1
-        points.append((strips.rows, size))
-        (less, before), (rows, taken) = points[-2:]
-        most = rows + (room - taken) * (rows - less) / ((taken - before) or 1)
-        at = sum(other.rows > most for other in several)
-        if high <= at and high < len(several) and len(points) > 2:
-            break
-    return high
 
 
 def _in_strips(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from math import prod
 
 from headrace.arch.device import Device
@@ -12,6 +12,7 @@ from headrace.schedule.phases.cuts import extent
 from headrace.schedule.phases.outline import Outline
 from headrace.schedule.phases.peaks import GRAIN
 from headrace.schedule.phases.strips import Strips
+from headrace.schedule.search.homes import live_bytes
 from headrace.schedule.search.pricing import rates
 
 ROWS = (128, 64, 32, 16, 8)
@@ -81,6 +82,34 @@ def even_rows(extent: int) -> list[int]:
     even = {-(-extent // count // GRAIN) * GRAIN for count in counts}
     low = {rows for rows in ROWS if rows < GRAIN}
     return sorted((rows for rows in even | low if rows < extent and rows <= LOOP_ROWS[0]), reverse=True)
+
+
+def first_fitting(
+    several: Sequence[Strips], outlined: Callable[[Strips], Outline], guess: int, room: int
+) -> int:
+    """Return the number of the first of several strips, the most rows first, whose values between phases
+    leave room for phases.
+
+    Tried first is a guess, then where a line through what the last two take meets the room, until what fits
+    is where the line says.
+    """
+    low, high = 0, len(several)  # none before `low` fits, all from `high` on do
+    points, at = [(0, 0)], guess
+    while low < high:
+        at = min(max(at, low), high - 1)
+        strips, made = several[at], outlined(several[at])
+        size = max(live_bytes(made, dict.fromkeys(made.homes, "lx"), strips.block > 0))
+        if size < room:
+            high = at
+        else:
+            low = at + 1
+        points.append((strips.rows, size))
+        (less, before), (rows, taken) = points[-2:]
+        most = rows + (room - taken) * (rows - less) / ((taken - before) or 1)
+        at = sum(other.rows > most for other in several)
+        if high <= at and high < len(several) and len(points) > 2:
+            break
+    return high
 
 
 def scratch_cycles(made: Outline, kinds: dict[str, str], cores: int, device: Device) -> float:
