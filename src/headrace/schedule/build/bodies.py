@@ -253,6 +253,7 @@ def matmul(emit: Emitter, row: SSAValue, weights: SSAValue, start: SSAValue) -> 
     return emit.add(mlir.make("linalg.matmul", operands, [start.type], segments=(2, 1), body=block))
 
 
+@cache
 def dtype_name(kind: Any) -> str:
     """Return the name of an MLIR element type."""
     return str(kind)

@@ -136,8 +136,8 @@ def _computed(c: Compute) -> object:
         return of(dim), offset
 
     roles = c.contraction and tuple(
-        tuple(map(of, dims))
-        for dims in (c.contraction.batch, c.contraction.m, c.contraction.n, c.contraction.k)
+        tuple(of(dim) for dim in role)
+        for role in (c.contraction.batch, c.contraction.m, c.contraction.n, c.contraction.k)
     )
     return (
         tuple((d.extent, d.kind) for d in c.dims),
