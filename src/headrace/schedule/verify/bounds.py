@@ -5,6 +5,8 @@ them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
+from math import prod
 from typing import Any
 
 from headrace.arch.device import Device
@@ -96,13 +98,15 @@ def resident(program: Any, kind: str, device: Device) -> Iterator[Diagnostic]:
 
 def _bytes(value: Any) -> int:
     """Bytes of a vector; one lane is a scalar and counts nothing."""
-    kind = value.type
+    return _type_bytes(value.type)
+
+
+@cache
+def _type_bytes(kind: Any) -> int:
     if not hasattr(kind, "element_type") or not hasattr(kind, "get_shape"):
         return 0
-    size = itemsize(str(kind.element_type))
-    for extent in kind.get_shape():
-        size *= int(extent)
-    return size if size > itemsize(str(kind.element_type)) else 0
+    count = prod(map(int, kind.get_shape()))
+    return count * itemsize(str(kind.element_type)) if count > 1 else 0
 
 
 def _blocks(program: Any, block_bytes: int | None, accumulator_bytes: int) -> Iterator[Diagnostic]:
