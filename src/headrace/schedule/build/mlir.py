@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import AttrSizedOperandSegments
 
+from headrace.ir.construct import construct
 from headrace.ir.context import context
 from headrace.ir.ktdf import FifoSlotType
 from headrace.ir.ktdp.spaces import memory_space
@@ -127,13 +128,8 @@ def make(
     assert is_segmented == bool(segments), name
     if segments:
         properties = {**properties, "operandSegmentSizes": _segments(segments)}
-    return kind.create(
-        operands=operands,
-        result_types=results,
-        properties=properties,
-        attributes=attributes or {},
-        regions=() if body is None else (Region(body),),
-    )
+    regions = () if body is None else (Region(body),)
+    return construct(kind, operands, results, properties, attributes or {}, regions)
 
 
 def subview(source: Any, sizes: tuple[int, ...]) -> Any:

@@ -22,6 +22,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineMap, AffineSet
 
 from headrace.ir.affine import add, canonical_set, mul
+from headrace.ir.construct import construct
 from headrace.ir.context import context
 from headrace.ir.parser import TextParser
 
@@ -44,12 +45,8 @@ def make(
     attributes: Mapping[str, Attribute] | None = None,
 ) -> Operation:
     """Return a new op; nothing is checked, `properties` are what the generic form prints in <{...}>."""
-    made: Operation = op_class(name).create(
-        operands=operands,
-        result_types=results,
-        properties=properties or {},
-        regions=regions,
-        attributes=attributes or {},
+    made: Operation = construct(
+        op_class(name), operands, results, properties or {}, attributes or {}, regions
     )
     return made
 
