@@ -52,6 +52,13 @@ SILENT = {
 }
 
 
+ENDS = (
+    ("source", "source_indices", "source_map", "source_sizes", "static_source_sizes"),
+    ("destination", "dest_indices", "dest_map", "dest_sizes", "static_dest_sizes"),
+)
+"""What a data_transfer says of its ends: the value, then the box of a memref."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A function's tree with what the SSA values of its compute stages are: index values and channel ends."""
@@ -285,14 +292,16 @@ class _Reader:
 
     def transfer(self, op: Any) -> Transfer:
         """Return a data_transfer."""
-        ends: list[Place | Slot] = []
-        for value, ids, amap, sizes, static in (
-            (op.source, op.source_indices, op.source_map, op.source_sizes, op.static_source_sizes),
-            (op.destination, op.dest_indices, op.dest_map, op.dest_sizes, op.static_dest_sizes),
-        ):
-            slot = self.memories.slot(value)
-            ends.append(slot if slot else self.memories.box(op, value, ids, amap, sizes, static))
-        return Transfer(ends[0], ends[1], order(op), groups(op), self.where(op))
+        source, target = (self.end(op, *names) for names in ENDS)
+        return Transfer(source, target, order(op), groups(op), self.where(op))
+
+    def end(self, op: Any, value: str, *box: str) -> Place | Slot:
+        """Return one end of a transfer: a channel, or the box of memory that its operands of these names
+        describe.
+        """
+        given = getattr(op, value)
+        slot = self.memories.slot(given)
+        return slot if slot else self.memories.box(op, given, *(getattr(op, name) for name in box))
 
     def indirect(self, op: Any) -> Indirect:
         """Return a gather or scatter written as ktdf.opaque."""

@@ -205,8 +205,11 @@ def _stripped(
             best, first = _best(found), several[0]
             if is_full and first.kept:
                 continue
-            if first.ahead and not first.late and best is not None and best.strips["ahead"]:
-                continue  # at once what is better late
+            if best is not None and best.strips["ahead"]:
+                if first.ahead and not first.late:
+                    continue  # at once what is better late
+                if not first.ahead and best.strips["rows"] >= TALL:
+                    continue  # one after the other what may overlap
             place = first_fitting(several, outlined, place, room)
             if first.kept and place == len(several):
                 is_full = kept_bytes(outlined(several[-1])) >= room

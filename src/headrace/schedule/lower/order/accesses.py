@@ -73,10 +73,18 @@ class Access:
         init=False, default_factory=list, compare=False, repr=False
     )
 
-    @property
+    @cached_property
     def key(self) -> Buffer | str:
         """What must be equal for two accesses to meet: the buffer, or the argument's name."""
         return self.memory.buffer or self.memory.argument
+
+    @cached_property
+    def view(self) -> tuple[object, ...] | None:
+        """How it sees its buffer as an array, None if it is of device memory."""
+        memory = self.memory
+        if memory.buffer is None:
+            return None
+        return memory.buffer, memory.dtype, memory.shape, memory.strides, memory.start
 
     @cached_property
     def happens(self) -> Number:
@@ -240,9 +248,7 @@ def is_between(one: Access, other: Access) -> bool:
 
 def _sees_alike(one: Access, other: Access) -> bool:
     """Whether two accesses see one buffer as the same array."""
-    a, b = one.memory, other.memory
-    alike = (a.dtype, a.shape, a.strides, a.start) == (b.dtype, b.shape, b.strides, b.start)
-    return alike and a.buffer is not None and a.buffer == b.buffer
+    return one.view is not None and one.view == other.view
 
 
 def _runs(access: Access) -> list[list[tuple[int, int, int]]]:

@@ -103,20 +103,21 @@ def _conflicts(
     What a unit writes into a buffer for others (`shared`) it writes again only after they said so.
     """
     named: dict[Buffer | str, list[Joined]] = {}
+    written: dict[Buffer | str, list[Joined]] = {}  # all that a read may conflict with
     for whole, parts in seconds:
         named.setdefault(whole.key, []).append((whole, parts))
-    near: dict[Buffer | str, list[tuple[list[Joined], bool]]] = {}
+        if whole.is_write:
+            written.setdefault(whole.key, []).append((whole, parts))
+    near: dict[tuple[Buffer | str, bool], list[tuple[list[Joined], bool]]] = {}
     seen: set[tuple[Path, Path]] = set()
     borders = Borders()
     for one in reversed(firsts):
-        key = one[0].key
+        key = one[0].key, one[0].is_write
         if key not in near:
-            near[key] = list(_near(key, named, aliases))
+            near[key] = list(_near(key[0], named if key[1] else written, aliases))
         common = _common_depth(one[0], meetings.corelets) if shift else None
         borders.begin(_root(one))
         for first, second, is_alias in _each(one, near[key], borders):
-            if not (first.is_write or second.is_write):
-                continue
             if is_alias and (first.path, second.path) in seen:
                 continue  # where they stand is all that matters
             is_near = first.pipeline == second.pipeline and not is_alias
@@ -166,9 +167,8 @@ class Borders:
 def _each(
     one: Joined, near: Sequence[tuple[list[Joined], bool]], borders: Borders
 ) -> Iterator[tuple[Access, Access, bool]]:
-    """The pairs of accesses to look at within `borders`: within a pipeline, where what
-    follows what matters, one by one. The root runs once: what its earlier items touch never comes after
-    `one`.
+    """The pairs of accesses to look at within `borders`: within a pipeline, where what follows what matters,
+    one by one. The root runs once: what its earlier items touch never comes after `one`.
     """
     first, parts = one
     for others, is_alias in near:
