@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import repeat
 
 Table = tuple[int, ...]
-"""One integer for each (core, corelet) of the class, corelets fastest."""
+"""One integer for each (core, corelet) of the class, corelets fastest; as many as repeat, if they do."""
 
 Number = int | Table
 
@@ -77,22 +77,34 @@ def variable(name: str, *, is_argument: bool = False) -> Expr:
 
 
 def zip_numbers(op: Callable[[int, int], int], a: Number, b: Number) -> Number:
-    """Return op applied instance by instance; equal entries collapse to one int."""
-    if isinstance(a, int) and isinstance(b, int):
-        return op(a, b)
+    """Return op applied instance by instance."""
     if isinstance(a, int):
-        assert isinstance(b, tuple)
-        return collapse(tuple(map(op, repeat(a), b)))
+        return op(a, b) if isinstance(b, int) else collapse(tuple(map(op, repeat(a), b)))
     if isinstance(b, int):
         return collapse(tuple(map(op, a, repeat(b))))
-    assert len(a) == len(b)
-    return collapse(tuple(map(op, a, b)))
+    count = max(len(a), len(b))
+    return collapse(tuple(map(op, repeated(a, count), repeated(b, count))))
+
+
+def repeated(number: Number, count: int) -> Table:
+    """Return the numbers of so many instances."""
+    table = entries(number)
+    return table if len(table) == count else table * (count // len(table))
+
+
+PERIODS = (2, 4)
+"""After how many instances the numbers of a table may begin again: corelets are alike on all cores."""
 
 
 def collapse(table: Table) -> Number:
-    """Return the one number of a table of equal numbers, or the table."""
-    first = table[0]
-    return first if table.count(first) == len(table) else table
+    """Return the one number of a table of equal numbers, or the table, once where it repeats."""
+    count, first = len(table), table[0]
+    if table.count(first) == count:
+        return first
+    for period in PERIODS:
+        if count > period and count % period == 0 and table[:period] * (count // period) == table:
+            return table[:period]
+    return table
 
 
 def plus(a: Number, b: Number) -> Number:

@@ -21,7 +21,7 @@ from headrace.schedule.lower.emit.ops import (
     segments,
     strided,
 )
-from headrace.schedule.lower.index import Expr, Number, Term, Var, variables
+from headrace.schedule.lower.index import Expr, Number, Term, Var, repeated, variables
 from headrace.schedule.lower.tree import Memory
 
 ARITHMETIC = {
@@ -100,7 +100,7 @@ class ProgramValues:
         if isinstance(number, int):
             return [number] * len(self.instances)
         step = 1 if self.is_corelet_unit else self.corelets
-        return list(number[::step])
+        return list(repeated(number, step * len(self.instances))[::step])
 
     def peer(
         self,

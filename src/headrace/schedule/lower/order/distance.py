@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.schedule.lower.index import Number, Var, entries
-from headrace.schedule.lower.order.overlap import Meeting
+from headrace.schedule.lower.order.overlap import Meeting, column, longest
 from headrace.schedule.signals import Apart
 
 SEARCH_LIMIT = 1 << 18
@@ -47,9 +47,10 @@ def shortest(meeting: Meeting, nest: Sequence[Trips]) -> Apart | None:
     meets = meeting.mask(distances)
     if not meets.any():
         return None
-    linear = np.zeros((1, 1), dtype=np.int64)
+    linear, instances = np.zeros((1, 1), dtype=np.int64), max(len(meets), longest(counts))
     for count, grid in zip(counts, grids, strict=True):
-        linear = linear * np.array(entries(count))[:, None] + grid
+        linear = linear * column(count, instances) + grid
+    meets = np.tile(meets, (instances // len(meets), 1))
     meets, linear = np.broadcast_arrays(meets, linear)
     found = linear[meets & (linear > 0)]
     return Apart(max(1, int(found.min()))) if found.size else None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import repeat
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from headrace.schedule.lower.index import (
     Var,
     entries,
     interval,
+    repeated,
     substitute,
     times,
     variables,
@@ -61,6 +61,13 @@ class Meeting:
     turn: Turn | None
     runs: Number = 1
 
+    @property
+    def instances(self) -> int:
+        """For how many instances its numbers are given."""
+        moving: list[Gap | Turn] = [*self.gaps, *([self.turn] if self.turn is not None else [])]
+        moves = [n for one in moving for n in (one.base, *(c for _, c in one.moves))]
+        return longest([self.runs, *moves, *(n for g in self.gaps for n in (g.first, g.second))])
+
     def at(self, distance: Mapping[Var, int]) -> bool:
         """True if they may touch the same bytes at iterations `distance` apart (steps of each loop
         variable).
@@ -74,9 +81,8 @@ class Meeting:
         """The numbers of the instances that differ: `runs`, what turns, then three for each gap."""
         turned = self.turn.base if self.turn is not None else 0
         numbers = [self.runs, turned, *(n for g in self.gaps for n in (g.base, g.first, g.second))]
-        if all(isinstance(n, int) for n in numbers):
-            return {tuple(numbers)}  # type: ignore[arg-type]
-        return set(zip(*(repeat(n) if isinstance(n, int) else n for n in numbers), strict=False))
+        count = longest(numbers)
+        return set(zip(*(repeated(n, count) for n in numbers), strict=True))
 
     def _is_touching(self, numbers: tuple[int, ...]) -> bool:
         """What `at` answers for an instance at the same iteration."""
@@ -90,33 +96,40 @@ class Meeting:
         """Return where they meet, [instances, distances], for arrays of distances of shape [1, n] or [1,
         1].
         """
-        found: np.ndarray = (_column(self.runs) > 0)[:, :, None]
+        count = self.instances
+        found: np.ndarray = (column(self.runs, count) > 0)[:, :, None]
         for gap in self.gaps:
-            value = _value(gap.base, gap.moves, distance)[:, :, None]
+            value = _value(gap.base, gap.moves, distance, count)[:, :, None]
             if gap.swing is not None and gap.swing.var in distance:
                 steps = distance[gap.swing.var]
                 value = value + gap.swing.difference(steps)
                 found = found & gap.swing.happens(steps)
-            found = (
-                found & (value < _column(gap.first)[:, :, None]) & (-value < _column(gap.second)[:, :, None])
-            )
+            first, second = (column(n, count)[:, :, None] for n in (gap.first, gap.second))
+            found = found & (value < first) & (-value < second)
         met: np.ndarray = np.any(found, axis=2)
         if self.turn is not None:
-            met = met & (_value(self.turn.base, self.turn.moves, distance) % self.turn.copies == 0)
+            turned = _value(self.turn.base, self.turn.moves, distance, count)
+            met = met & (turned % self.turn.copies == 0)
         return met
 
 
-def _column(number: Number) -> np.ndarray:
-    return np.array(entries(number), dtype=np.int64)[:, None]
+def longest(numbers: Iterable[Number]) -> int:
+    """Return for how many instances numbers are given, all together."""
+    return max(len(entries(number)) for number in numbers)
+
+
+def column(number: Number, count: int) -> np.ndarray:
+    """Return the number of each of so many instances, [instances, 1]."""
+    return np.array(repeated(number, count), dtype=np.int64)[:, None]
 
 
 def _value(
-    base: Number, moves: Sequence[tuple[Var, Number]], distance: Mapping[Var, np.ndarray]
+    base: Number, moves: Sequence[tuple[Var, Number]], distance: Mapping[Var, np.ndarray], count: int
 ) -> np.ndarray:
-    value = _column(base)
+    value = column(base, count)
     for var, coefficient in moves:
         if var in distance:
-            value = value + _column(coefficient) * distance[var]
+            value = value + column(coefficient, count) * distance[var]
     return value
 
 
@@ -226,7 +239,8 @@ def _rolled(number: Number, shift: int, corelets: int) -> Number:
         return number
     if not shift:
         return number
-    return tuple(map(number.__getitem__, _places(len(number), shift, corelets)))
+    count = len(number)
+    return tuple(number[place % count] for place in _places(count, shift, corelets))
 
 
 @lru_cache(maxsize=256)
