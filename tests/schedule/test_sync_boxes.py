@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.schedule.lower.index import Expr, Var
-from headrace.schedule.lower.order.accesses import Access, Range, hull, is_between, is_far, joined
+from headrace.schedule.lower.order.accesses import Access, Range, hull, is_between, is_far
+from headrace.schedule.lower.order.joined import joined
 from headrace.schedule.lower.tree import Buffer, Memory
 
 BUFFER = Buffer("b", "f32", (4096,))

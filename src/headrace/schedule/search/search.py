@@ -94,13 +94,18 @@ def search(
     tally = Tally()
     room = rooms(device)[0] if room is None else room
     fusing = "fusion" not in without
+
+    def planned() -> tuple[ClassPlan, ...]:
+        effort = chosen.effort
+        return tuple(_class_plan(c, device, without, fusing, tally, room, effort) for c in graph.classes)
+
     try:
-        classes = _classes(graph, device, without, fusing, tally, room, chosen.effort)
+        classes = planned()
     except ScratchpadFull:
         if not fusing:
             raise
         fusing, tally = False, Tally()
-        classes = _classes(graph, device, without, fusing, tally, room, chosen.effort)
+        classes = planned()
     total = side_by_side(classes)
     least = bound(Work.from_attribute({k: v for k, v in graph.work.items() if isinstance(v, int)}), device)
     best = Plan(
@@ -126,18 +131,6 @@ def spare_bytes(device: Device) -> int:
     time, so that addresses leave no gaps.
     """
     return device.memory("ct_local").size_bytes // 32
-
-
-def _classes(
-    graph: TileGraph,
-    device: Device,
-    without: frozenset[str],
-    fusing: bool,
-    tally: Tally,
-    room: int,
-    effort: int,
-) -> tuple[ClassPlan, ...]:
-    return tuple(_class_plan(part, device, without, fusing, tally, room, effort) for part in graph.classes)
 
 
 def _class_plan(

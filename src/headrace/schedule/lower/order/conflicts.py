@@ -18,11 +18,11 @@ from headrace.schedule.lower.order.accesses import (
     hull,
     is_between,
     is_far,
-    joined,
     renamed,
 )
 from headrace.schedule.lower.order.chains import Chains
 from headrace.schedule.lower.order.distance import Trips
+from headrace.schedule.lower.order.joined import joined
 from headrace.schedule.lower.order.meetings import Meetings, Met
 from headrace.schedule.lower.order.overlap import Meeting, meeting
 from headrace.schedule.lower.tree import Block, Buffer
