@@ -7,6 +7,7 @@ it, "exponential.mlir" for the KTIR block before it.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import shlex
@@ -31,14 +32,14 @@ SLOW = ("make demo", "make test", "python -m tests.mutants", "packing")
 
 
 def main(arguments: list[str]) -> None:
-    """Rewrite README.md and docs/*.md; `--log COMMAND FILE` supplies the output of a slow command (or, for
-    the models, of a run of some of them) or the JSON rows of the packing benchmark, `--only NAME` leaves all
-    other blocks alone.
-    """
-    logs = {
-        arguments[k + 1]: Path(arguments[k + 2]).read_text() for k, a in enumerate(arguments) if a == "--log"
-    }
-    only = {arguments[k + 1] for k, a in enumerate(arguments) if a == "--only"}
+    """Rewrite README.md and docs/*.md."""
+    reader = argparse.ArgumentParser(description="Fills in every figure of the documentation.")
+    slow = "output of a slow command, of a run of some models, or the JSON rows of the packing benchmark"
+    reader.add_argument("--log", nargs=2, action="append", default=[], metavar=("NAME", "FILE"), help=slow)
+    reader.add_argument("--only", action="append", default=[], metavar="NAME", help="fill these blocks only")
+    given = reader.parse_args(arguments)
+    logs = {name: Path(file).read_text() for name, file in given.log}
+    only = set(given.only)
     if modeltable.COMMAND in logs:
         modeltable.keep(logs[modeltable.COMMAND])
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
