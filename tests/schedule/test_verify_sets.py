@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from itertools import combinations, product
 
+import networkx
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.schedule.verify.programs.events import Touch
 from headrace.schedule.verify.programs.linear import Linear, NotLinear, Unclear
 from headrace.schedule.verify.programs.values import Handle, View
-from headrace.schedule.verify.spans import byte_range, hulls, share_bytes
+from headrace.schedule.verify.spans import Hulls, byte_range, hulls, share_bytes
 
 COUNTS = {"i": 7, "j": 4}
 numbers = st.integers(-9, 9)
@@ -115,3 +117,20 @@ def test_boxes_around_touches_that_share_bytes_meet(found: list[Touch], is_one_v
     for (j, a), (k, b) in combinations(enumerate(found), 2):
         if inside(a) and inside(b) and counted(a) & counted(b):
             assert boxes.meet(j, k)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(-20, 60), st.integers(1, 9)), max_size=12))
+def test_touches_are_of_one_region_if_a_chain_of_shared_bytes_leads_from_one_to_the_other(ranges):
+    low = np.array([first for first, _ in ranges], np.int64)
+    end = np.array([first + size for first, size in ranges], np.int64)
+    corners = np.zeros((len(ranges), 0), np.int64)
+    regions = Hulls(low, end, np.zeros(len(ranges), np.int64), corners, corners).regions().tolist()
+    linked = networkx.Graph()
+    linked.add_nodes_from(range(len(ranges)))
+    linked.add_edges_from(
+        (a, b) for a, b in combinations(range(len(ranges)), 2) if low[a] < end[b] and low[b] < end[a]
+    )
+    for one in networkx.connected_components(linked):
+        assert len({regions[k] for k in one}) == 1
+    assert len(set(regions)) == networkx.number_connected_components(linked)

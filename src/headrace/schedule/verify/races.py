@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -90,16 +90,18 @@ def _suspects(seen: Sequence[_Seen]) -> Iterator[tuple[_Seen, _Seen]]:
     events leave open.
 
     What a unit knows grows along its program: the events of another unit that are open to one of its own
-    follow each other. Scatters with each other are left out: equal targets are undefined, not wrong.
+    follow each other. Scatters with each other are left out: equal targets are undefined, not wrong. Only
+    touches of one region are looked at together.
     """
     boxes = hulls([s.touch for s in seen])
     writes = np.array([s.touch.is_write for s in seen])
     scatters = writes & np.array([s.touch.is_indirect for s in seen])
     done = np.array([max(s.record.end, s.record.time) for s in seen])
-    of_unit: dict[int, list[int]] = {}
-    for k, one in enumerate(seen):
-        of_unit.setdefault(one.record.unit, []).append(k)
-    for (unit, mine), (other, others) in combinations(of_unit.items(), 2):
+    regions: dict[int, dict[int, list[int]]] = {}
+    for k, (one, region) in enumerate(zip(seen, boxes.regions().tolist(), strict=True)):
+        regions.setdefault(region, {}).setdefault(one.record.unit, []).append(k)
+    pairs = chain.from_iterable(combinations(of_unit.items(), 2) for of_unit in regions.values())
+    for (unit, mine), (other, others) in pairs:
         a, b = np.array(mine), np.array(others)
         if not (writes[a].any() or writes[b].any()):
             continue

@@ -80,6 +80,15 @@ class Hulls:
         found: Array = near & ((self.layout[a] != self.layout[b]) | inside.all(axis=-1))
         return found
 
+    def regions(self) -> Array:
+        """The region of memory each touch is in: those of different regions share no bytes."""
+        order = np.argsort(self.low, kind="stable")
+        reached = np.maximum.accumulate(self.end[order])
+        is_first = np.append(False, self.low[order][1:] >= reached[:-1]) if len(order) else order
+        regions = np.empty(len(order), np.int64)
+        regions[order] = np.cumsum(is_first)
+        return regions
+
 
 def hulls(touches: Sequence[Touch]) -> Hulls:
     """The boxes around all steps of touches; a layout in which subscripts share bytes is like no other."""
