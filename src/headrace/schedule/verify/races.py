@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import combinations
 
 import numpy as np
 
@@ -13,9 +13,12 @@ from headrace.ir.text import location
 from headrace.schedule.verify.programs.events import FIRST_STEPS, LAST_STEPS, Touch
 from headrace.schedule.verify.programs.values import Handle
 from headrace.schedule.verify.run import Record
-from headrace.schedule.verify.spans import byte_range, have_one_layout, hulls, share_bytes
+from headrace.schedule.verify.spans import Hulls, byte_range, have_one_layout, hulls, share_bytes
 
 EXACT_LIMIT = 1 << 22
+MOST_GROUPS = 64
+"""Groups of touches of a region, by unit and view, that are looked at pair by pair."""
+
 MOST_PAIRS = 1 << 18
 """Pairs of events that are compared at a time."""
 
@@ -90,18 +93,14 @@ def _suspects(seen: Sequence[_Seen]) -> Iterator[tuple[_Seen, _Seen]]:
     events leave open.
 
     What a unit knows grows along its program: the events of another unit that are open to one of its own
-    follow each other. Scatters with each other are left out: equal targets are undefined, not wrong. Only
-    touches of one region are looked at together.
+    follow each other. Scatters with each other are left out: equal targets are undefined, not wrong.
     """
     boxes = hulls([s.touch for s in seen])
     writes = np.array([s.touch.is_write for s in seen])
     scatters = writes & np.array([s.touch.is_indirect for s in seen])
     done = np.array([max(s.record.end, s.record.time) for s in seen])
-    regions: dict[int, dict[int, list[int]]] = {}
-    for k, (one, region) in enumerate(zip(seen, boxes.regions().tolist(), strict=True)):
-        regions.setdefault(region, {}).setdefault(one.record.unit, []).append(k)
-    pairs = chain.from_iterable(combinations(of_unit.items(), 2) for of_unit in regions.values())
-    for (unit, mine), (other, others) in pairs:
+    for mine, others in _neighbours(seen, boxes):
+        unit, other = seen[mine[0]].record.unit, seen[others[0]].record.unit
         a, b = np.array(mine), np.array(others)
         if not (writes[a].any() or writes[b].any()):
             continue
@@ -117,6 +116,33 @@ def _suspects(seen: Sequence[_Seen]) -> Iterator[tuple[_Seen, _Seen]]:
             open_ &= ~(scatters[left] & scatters[right])
             for at in np.flatnonzero(open_).tolist():
                 yield seen[left[at]], seen[right[at]]
+
+
+def _neighbours(seen: Sequence[_Seen], boxes: Hulls) -> Iterator[tuple[list[int], list[int]]]:
+    """The touches of two units each, by number in order, that may share bytes: in a region those of views
+    that begin alike, where these are few, else all of a unit.
+    """
+    regions: dict[int, dict[tuple[int, int], list[int]]] = {}
+    for k, (one, region) in enumerate(zip(seen, boxes.regions().tolist(), strict=True)):
+        view = one.touch.view
+        mark = one.record.unit, view.start * view.itemsize
+        regions.setdefault(region, {}).setdefault(mark, []).append(k)
+    for groups in regions.values():
+        if len(groups) > MOST_GROUPS:
+            groups = _by_unit(groups)
+        ends = {mark: (boxes.low[listed].min(), boxes.end[listed].max()) for mark, listed in groups.items()}
+        for (our, mine), (their, others) in combinations(groups.items(), 2):
+            (low, end), (first, last) = ends[our], ends[their]
+            if our[0] != their[0] and low < last and first < end:
+                yield mine, others
+
+
+def _by_unit(groups: dict[tuple[int, int], list[int]]) -> dict[tuple[int, int], list[int]]:
+    """The groups of each unit as one."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for (unit, _), listed in groups.items():
+        found.setdefault((unit, 0), []).extend(listed)
+    return {mark: sorted(listed) for mark, listed in found.items()}
 
 
 def _parts(counts: np.ndarray) -> Iterator[slice]:
