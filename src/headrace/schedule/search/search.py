@@ -220,11 +220,15 @@ def _best(found: Sequence[ClassPlan]) -> ClassPlan | None:
     """The fastest of plans in strips; results of more steps wait only where that gains by `WAITING`."""
     best: ClassPlan | None = None
     for plan in found:
-        is_alike = best is not None and plan.strips["steps"] == best.strips["steps"]
-        is_longer = is_alike and best is not None and plan.strips["waiting"] > best.strips["waiting"] > 0
-        if best is None or plan.cycles * (WAITING if is_longer else 1) < best.cycles:
+        if best is None or plan.cycles * (WAITING if _waits_longer(plan, best) else 1) < best.cycles:
             best = plan
     return best
+
+
+def _waits_longer(plan: ClassPlan, best: ClassPlan) -> bool:
+    """Whether results of more of as many steps wait."""
+    one, other = plan.strips, best.strips
+    return one["steps"] == other["steps"] and one["waiting"] > other["waiting"] > 0
 
 
 def _in_strips(
